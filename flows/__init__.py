@@ -1,0 +1,1 @@
+"""Composes the other packages into Prefect flows and the command `poolexp`."""

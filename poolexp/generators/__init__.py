@@ -1,0 +1,1 @@
+"""What sends the requests: one module a kind of load."""

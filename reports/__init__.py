@@ -1,0 +1,1 @@
+"""Reads the warehouse and writes HTML; the only place that knows Altair."""

@@ -1,0 +1,1 @@
+"""Lands trial directories in DuckDB, transforms and validates them; the only place that does."""
