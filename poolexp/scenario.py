@@ -1,0 +1,42 @@
+"""What is held fixed within a trial: the workload, the pool and the limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from poolexp.cgroups import CpuLimit
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSetting:
+    """One level of the pool's factors."""
+
+    size: int
+    reset: bool = True
+    acquire_timeout_s: float | None = None
+    query_timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One cell of the experiment's matrix."""
+
+    workload: str
+    pool: PoolSetting
+    database_limit: CpuLimit | None
+    generator_limit: CpuLimit | None
+    limits_vary: bool = False
+
+    @property
+    def slug(self) -> str:
+        """A name for the cell, the same in every run: `heavy-burst-pool-5`."""
+        parts = [self.workload, f"pool-{self.pool.size}"]
+        if not self.pool.reset:
+            parts.append("no-reset")
+        if self.limits_vary:
+            parts += [_limit_part("db", self.database_limit), _limit_part("gen", self.generator_limit)]
+        return "-".join(parts)
+
+
+def _limit_part(group: str, limit: CpuLimit | None) -> str:
+    return f"{group}-unlimited" if limit is None else f"{group}-{limit.cores:g}-per-{limit.period_ms:g}ms"
