@@ -27,6 +27,7 @@ class ArrivalSchedule:
         position: its place within the burst, from 0.
         warm_up_ns: the window opens here, and
         end_ns: closes here; nothing is planned at or after it.
+
     """
 
     planned_ns: array[int]

@@ -37,6 +37,7 @@ def source_of(reference: str) -> tuple[str, str]:
 
     Raises:
         UsageError: there is no such experiment, or its file cannot be read.
+
     """
     if reference in built_in_names():
         return reference, (_BUILT_IN / f"{reference}.toml").read_text(encoding="utf-8")
@@ -61,6 +62,7 @@ def load_experiment(
     Raises:
         UsageError: there is no such experiment.
         ExperimentError: its file is wrong; every problem at once.
+
     """
     source, text = source_of(reference)
     document = _parse_toml(source, text)
@@ -90,6 +92,7 @@ def parse_experiment(document: dict[str, Any], *, source: str, text: str = "") -
 
     Raises:
         ExperimentError: with every problem at once.
+
     """
     problems: list[tuple[Place, str]] = []
     experiment = _validate(document, problems)

@@ -92,6 +92,7 @@ def write_attempt(directory: Path, requests: pa.Table, counters: pa.Table, manif
 
     Raises:
         OSError: the disk is full or not writable; nothing bears the final name then.
+
     """
     partial = directory.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)

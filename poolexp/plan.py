@@ -31,6 +31,7 @@ class Trial:
         seed: of the requests' parameters; equal within a block for all pools of a workload.
         start_offset_ns: where in the limit's period the origin lies; drawn, one per repetition
             and scenario, spread evenly over the period.
+
     """
 
     number: int
@@ -122,6 +123,8 @@ def _start_offsets(experiment: Experiment, scenario: Scenario) -> list[int]:
     period_ns = round((limit.period_ms if limit else 10.0) * NS_PER_S / 1000)
     random = _random(experiment, "offset", scenario.slug)
     repetitions = experiment.design.repetitions
-    offsets = [int((part + random.random()) * period_ns / repetitions) for part in range(repetitions)]
+    offsets = [
+        int((part + random.random()) * period_ns / repetitions) for part in range(repetitions)
+    ]
     random.shuffle(offsets)
     return offsets

@@ -28,15 +28,27 @@ class Scenario:
     limits_vary: bool = False
 
     @property
+    def limits(self) -> dict[str, CpuLimit | None]:
+        """The limit asked for, by the name of its control group."""
+        return {"database": self.database_limit, "generator": self.generator_limit}
+
+    @property
     def slug(self) -> str:
         """A name for the cell, the same in every run: `heavy-burst-pool-5`."""
         parts = [self.workload, f"pool-{self.pool.size}"]
         if not self.pool.reset:
             parts.append("no-reset")
         if self.limits_vary:
-            parts += [_limit_part("db", self.database_limit), _limit_part("gen", self.generator_limit)]
+            parts += [
+                _limit_part("db", self.database_limit),
+                _limit_part("gen", self.generator_limit),
+            ]
         return "-".join(parts)
 
 
 def _limit_part(group: str, limit: CpuLimit | None) -> str:
-    return f"{group}-unlimited" if limit is None else f"{group}-{limit.cores:g}-per-{limit.period_ms:g}ms"
+    return (
+        f"{group}-unlimited"
+        if limit is None
+        else f"{group}-{limit.cores:g}-per-{limit.period_ms:g}ms"
+    )

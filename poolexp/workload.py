@@ -130,9 +130,8 @@ class Workload(Table):
         target = getattr(parameter, "room_for", None) or getattr(parameter, "overflow", None)
         if target is not None and target not in self.parameters:
             raise ValueError(f"parameter {name} refers to {target}, which does not exist")
-        if isinstance(parameter, Uniform) and target is not None:
-            if isinstance(self.parameters[target], Uniform):
-                raise ValueError(f"room_for of {name} must name a constant or calibrated length")
+        if isinstance(self.parameters.get(target or ""), Uniform):
+            raise ValueError(f"parameter {name} must refer to a constant or a calibrated length")
         if isinstance(parameter, Calibrated):
             if self.calibrated != (name, parameter):
                 raise ValueError("only one parameter of a workload can be calibrated")

@@ -1,0 +1,123 @@
+"""The parent's side of a trial's process: start it, speak with it, end it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poolexp.cgroups import Group
+from poolexp.errors import TrialError
+from poolexp.request_log import COLUMNS
+
+Column = npt.NDArray[np.int64]
+
+ENDING_TIMEOUT_S = 5.0
+_COMPLAINT_BYTES = 2000
+# The order of a trial of five million requests is one line.
+_LINE_LIMIT_BYTES = 64 * 1024
+
+
+class GeneratorProcess:
+    """A running `python -m poolexp.trial`."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, columns: IO[bytes], complaints: IO[bytes]
+    ) -> None:
+        self._process = process
+        self._columns = columns
+        self._complaints = complaints
+
+    @property
+    def log_descriptor(self) -> int:
+        """The open file, shared with the process, that receives the raw columns."""
+        return self._columns.fileno()
+
+    async def tell(self, **message: Any) -> None:  # noqa: ANN401 - whatever JSON can say
+        """Send one line.
+
+        Raises:
+            TrialError: the process is gone.
+
+        """
+        assert self._process.stdin is not None  # noqa: S101 - we asked for the pipe
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        try:
+            await self._process.stdin.drain()
+        except ConnectionError:
+            raise TrialError(f"the generator ended early{self._last_words()}") from None
+
+    async def hear(self, event: str, *, within_s: float) -> dict[str, Any]:
+        """Wait for the line that reports `event`.
+
+        Raises:
+            TrialError: the process reports a failure, ends, or stays silent for `within_s`.
+
+        """
+        assert self._process.stdout is not None  # noqa: S101 - we asked for the pipe
+        try:
+            async with asyncio.timeout(within_s):
+                line = await self._process.stdout.readline()
+        except TimeoutError:
+            raise TrialError(f"the generator did not report {event!r} in {within_s:g} s") from None
+        if not line:
+            raise TrialError(f"the generator ended before {event!r}{self._last_words()}")
+        message: dict[str, Any] = json.loads(line)
+        if message["event"] != event:
+            raise TrialError(f"the generator failed: {message.get('error', message['event'])}")
+        return message
+
+    def columns(self) -> dict[str, Column]:
+        """The raw columns that the process has written, by name."""
+        self._columns.seek(0)
+        values = np.fromfile(self._columns, dtype=np.int64).reshape(len(COLUMNS), -1)
+        return dict(zip(COLUMNS, values, strict=True))
+
+    async def end(self) -> None:
+        """Let the process end by itself if it can, and see to it that it does."""
+        with suppress(TimeoutError, ProcessLookupError):
+            async with asyncio.timeout(ENDING_TIMEOUT_S):
+                await self._process.wait()
+        await self.kill()
+
+    async def kill(self) -> None:
+        """End the process now; nothing happens if it has ended."""
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+
+    def _last_words(self) -> str:
+        self._complaints.seek(0)
+        words = self._complaints.read().decode(errors="replace").strip()
+        return f": {words[-_COMPLAINT_BYTES:]}" if words else ""
+
+
+@asynccontextmanager
+async def generator_process(group: Group | None) -> AsyncIterator[GeneratorProcess]:
+    """Start a trial's process inside the generator's group; it is gone afterwards in any case."""
+    argv: Sequence[str] = [sys.executable, "-m", "poolexp.trial"]
+    if group is not None:
+        argv = group.command(argv)
+    with tempfile.TemporaryFile() as columns, tempfile.TemporaryFile() as complaints:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=complaints,
+            pass_fds=[columns.fileno()],
+            limit=_LINE_LIMIT_BYTES,
+        )
+        generator = GeneratorProcess(process, columns, complaints)
+        try:
+            yield generator
+            await generator.end()
+        finally:
+            await generator.kill()
