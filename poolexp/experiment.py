@@ -200,3 +200,14 @@ def _extent(experiment: Experiment) -> Iterator[tuple[Place, str]]:
                 ("workload", index, "arrivals", "rate_per_s"),
                 f"nothing would arrive within the window of {design.measure_s:g} s",
             )
+
+
+def without_limits(experiment: Experiment) -> Experiment:
+    """The same experiment with no CPU limit asked for, for a machine where none is wanted."""
+    unlimited = {"limits": (Limits(),)}
+    return experiment.model_copy(
+        update={
+            "database": experiment.database.model_copy(update=unlimited),
+            "generator": experiment.generator.model_copy(update=unlimited),
+        }
+    )

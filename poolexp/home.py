@@ -69,6 +69,12 @@ def hold_home(home: Path, run_id: str) -> Iterator[None]:
         file.truncate(0)
 
 
+def refuse_if_busy(home: Path) -> None:
+    """Raise BusyError at once if another run holds this home; take nothing."""
+    with hold_home(home, "none yet"):
+        pass
+
+
 def _holder(text: str) -> str:
     try:
         holder = json.loads(text)

@@ -1,0 +1,187 @@
+"""The flow: provision, measure every trial and land it, validate, report.
+
+What is measured is on disk before Prefect or the warehouse hears of it. A measuring task is never
+cached and never retried: a second measurement would be another attempt, and must be seen as one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+from rich.console import Console
+
+from flows.progress import Reporter, reporting
+from flows.provisioning import Provision, announce, provisioned
+from flows.stopwatch import Stopwatch
+from poolexp.catalogue import load_experiment, source_of
+from poolexp.errors import PoolexpError
+from poolexp.experiment import without_limits
+from poolexp.home import hold_home, new_run_id, prepare_home
+from poolexp.landing import write_json
+from poolexp.measuring import Bench, measure
+from poolexp.plan import Plan, make_plan
+from poolexp.records import Origin, outcome_document, plan_document
+from reports.run_report import write_run_report
+from warehouse.database import open_warehouse
+from warehouse.load import load_attempt, load_plan
+from warehouse.validate import ValidationReport, validate_run
+
+LimitsMode = Literal["auto", "required", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a run came to."""
+
+    run_id: str
+    validation: ValidationReport
+    report: Path
+    wall_s: dict[str, float]
+    measuring_s: float
+
+
+class Run:
+    """One run under way. A plain object on purpose: Prefect looks into data classes it is given."""
+
+    def __init__(self, plan: Plan, home: Path, bench: Bench, watch: Stopwatch) -> None:
+        self.plan = plan
+        self.home = home
+        self.bench = bench
+        self.watch = watch
+
+    def record(self, plan: dict[str, Any], facts: dict[str, Any]) -> None:
+        """Store the plan and the facts, before anything is measured."""
+        self.bench.run_directory.mkdir(parents=True, mode=0o700)
+        write_json(self.bench.run_directory / "plan.json", plan)
+        write_json(self.bench.run_directory / "run.json", facts)
+        self._load()
+
+    def finish(self, state: str, error: str | None = None) -> None:
+        """Store how the run ended."""
+        outcome = outcome_document(state, self.watch.seconds, error)
+        write_json(self.bench.run_directory / "outcome.json", outcome)
+        self._load()
+
+    def _load(self) -> None:
+        with open_warehouse(self.home) as warehouse:
+            load_plan(warehouse, self.bench.run_directory)
+
+
+@task(name="provision", cache_policy=NO_CACHE)
+async def provision(
+    plan: Plan, home: Path, stack: AsyncExitStack, limits: str, pg_bin: Path | None, out: Reporter
+) -> Provision:
+    """Start what the trials need; the stack ends it."""
+    return await stack.enter_async_context(
+        provisioned(plan, home, limits=limits, pg_bin=pg_bin, reporter=out)
+    )
+
+
+@task(name="trial", task_run_name="trial {number:03d} {scenario}", cache_policy=NO_CACHE)
+async def measure_trial(number: int, scenario: str, run: Run, landing: Awaitable[None]) -> Path:
+    """Measure one trial; the landing of the one before may still be going on at first."""
+    return await measure(run.bench, run.plan.trials[number - 1], attempt=1, before_origin=landing)
+
+
+@task(name="land", task_run_name="land {number:03d}", cache_policy=NO_CACHE)
+async def land_trial(number: int, directory: Path, run: Run) -> None:
+    """Bring one trial directory into the warehouse."""
+    await asyncio.to_thread(_land, directory, run)
+
+
+def _land(directory: Path, run: Run) -> None:
+    with run.watch.adding("landing"), open_warehouse(run.home) as warehouse:
+        load_attempt(warehouse, directory)
+
+
+@task(name="validate", cache_policy=NO_CACHE)
+def validate(run: Run) -> ValidationReport:
+    """Judge whether everything is there and consistent."""
+    with open_warehouse(run.home) as warehouse:
+        return validate_run(warehouse, run.plan.run_id)
+
+
+@task(name="report", cache_policy=NO_CACHE)
+def report(run: Run) -> Path:
+    """Write the run's page."""
+    with open_warehouse(run.home, read_only=True) as warehouse:
+        return write_run_report(warehouse, run.plan.run_id, run.home / "reports")
+
+
+@flow(name="benchmark", flow_run_name="{experiment}", persist_result=False)
+async def benchmark(
+    experiment: str = "pool-lab",
+    home: str = "var",
+    label: str | None = None,
+    repetitions: int | None = None,
+    seed: int | None = None,
+    limits: LimitsMode = "auto",
+    pg_bin: str | None = None,
+) -> Finished:
+    """Run one experiment from its file to its report.
+
+    Raises:
+        PoolexpError: see `poolexp.errors`; nothing half-made is left.
+    """
+    watch = Stopwatch()
+    source, text = source_of(experiment)
+    chosen = load_experiment(experiment, repetitions=repetitions, seed=seed)
+    plan = make_plan(without_limits(chosen) if limits == "off" else chosen, new_run_id())
+    place = prepare_home(Path(home))
+    with hold_home(place, plan.run_id), reporting(plan, Console()) as out:
+        async with AsyncExitStack() as stack:
+            binaries = Path(pg_bin) if pg_bin else None
+            provided = await provision(plan, place, stack, limits, binaries, out)
+            run = Run(plan, place, provided.bench, watch)
+            run.record(plan_document(plan, Origin(source, text, label)), provided.document)
+            watch.lap("start_up")
+            await _measure_all(run, out)
+        announce(provided.limits, out)
+        return _conclude(run, out)
+
+
+async def _measure_all(run: Run, out: Reporter) -> None:
+    try:
+        await _trials(run, out)
+    except BaseException as error:
+        run.finish(*_failure(error))
+        raise
+    run.watch.lap("trials")
+    run.finish("complete")
+
+
+async def _trials(run: Run, out: Reporter) -> None:
+    """Measure one trial after another; each lands while the next one opens its connections."""
+    landing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    landing.set_result(None)
+    for trial in run.plan.trials:
+        out.trial_begins(trial)
+        directory = await measure_trial(trial.number, trial.scenario.slug, run, landing)
+        landing = asyncio.ensure_future(land_trial(trial.number, directory, run))
+        out.trial_ends(trial, f"{trial.planned_measured} requests")
+    await landing
+
+
+def _failure(error: BaseException) -> tuple[str, str]:
+    if isinstance(error, PoolexpError):
+        return "failed", error.message
+    if isinstance(error, Exception):
+        return "failed", f"{type(error).__name__}: {error}"
+    return "interrupted", "stopped by a signal"
+
+
+def _conclude(run: Run, out: Reporter) -> Finished:
+    out.begin("validating")
+    validation = validate(run)
+    run.watch.lap("validation")
+    out.begin("writing the report")
+    path = report(run)
+    run.watch.lap("report")
+    return Finished(run.plan.run_id, validation, path, run.watch.seconds, run.plan.measuring_s)

@@ -1,0 +1,235 @@
+"""The command `poolexp`.
+
+Exit codes: 0 done and valid; 1 the validation failed; 2 a mistake in the call or in the
+experiment; 3 the environment refuses; 4 busy; 130 and 143 stopped by a signal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from enum import StrEnum
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from flows import terminal
+from flows.environment import prepare_environment
+from flows.signals import StoppedBySignalError, run_until_signal
+from poolexp.catalogue import built_in_names, load_experiment, source_of
+from poolexp.errors import BusyError, ExperimentError, PoolexpError, UsageError
+from poolexp.home import prepare_home, refuse_if_busy
+from poolexp.plan import make_plan
+from warehouse.database import open_warehouse
+from warehouse.queries import resolve_run, run_sql
+
+INVALID, MISTAKE, REFUSED, BUSY = 1, 2, 3, 4
+
+
+class LimitsMode(StrEnum):
+    """What happens when a CPU limit cannot be set."""
+
+    AUTO = "auto"
+    REQUIRED = "required"
+    OFF = "off"
+
+
+app = typer.Typer(
+    name="poolexp",
+    help="Does a bigger connection pool make my requests faster, and where did the time go?",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+HomeOption = Annotated[
+    Path,
+    typer.Option("--home", envvar="POOLEXP_HOME", help="Where runs, warehouse and reports lie."),
+]
+ExperimentArgument = Annotated[
+    str, typer.Argument(help="A built-in experiment, or the path of a TOML file.")
+]
+RunArgument = Annotated[
+    str, typer.Argument(help="A run's id, the beginning of it, its label, or 'latest'.")
+]
+RepetitionsOption = Annotated[
+    int | None, typer.Option("--repetitions", min=1, help="Instead of the experiment's own.")
+]
+SeedOption = Annotated[
+    int | None, typer.Option("--seed", min=0, help="Instead of the experiment's own.")
+]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"poolexp {installed_version('poolexp')}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="And exit.")
+    ] = False,
+) -> None:
+    """Does a bigger connection pool make my requests faster, and where did the time go?"""
+
+
+@app.command()
+def run(
+    experiment: ExperimentArgument = "pool-lab",
+    home: HomeOption = Path("var"),
+    label: Annotated[str | None, typer.Option(help="A name of your own for this run.")] = None,
+    repetitions: RepetitionsOption = None,
+    seed: SeedOption = None,
+    limits: Annotated[
+        LimitsMode,
+        typer.Option(
+            help="auto: go on without a limit that cannot be set, and say so; "
+            "required: stop instead; off: ask for none."
+        ),
+    ] = LimitsMode.AUTO,
+    pg_bin: Annotated[
+        Path | None,
+        typer.Option(
+            "--pg-bin", exists=True, file_okay=False, help="A folder with other PostgreSQL programs."
+        ),
+    ] = None,
+    open_report: Annotated[
+        bool, typer.Option("--open", help="Open the report in a browser at the end.")
+    ] = False,
+) -> None:
+    """Measure an experiment: provision, run every trial, land, validate, report."""
+    # What is wrong with the call is said at once, before Prefect is imported and started.
+    load_experiment(experiment, repetitions=repetitions, seed=seed)
+    place = prepare_home(home)
+    refuse_if_busy(place)
+    prepare_environment(place)
+    from flows.benchmark import benchmark
+
+    finished = run_until_signal(
+        benchmark(
+            experiment=experiment,
+            home=str(place),
+            label=label,
+            repetitions=repetitions,
+            seed=seed,
+            limits=limits.value,
+            pg_bin=str(pg_bin) if pg_bin else None,
+        )
+    )
+    with open_warehouse(place, read_only=True) as warehouse:
+        terminal.show_run(Console(), warehouse, finished.run_id)
+    terminal.show_end(Console(), finished)
+    if open_report:
+        typer.launch(finished.report.as_uri())
+    raise typer.Exit(0 if finished.validation.success else INVALID)
+
+
+@app.command()
+def plan(
+    experiment: ExperimentArgument = "pool-lab",
+    repetitions: RepetitionsOption = None,
+    seed: SeedOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show the trials of an experiment in their order and the time they take; run nothing."""
+    chosen = load_experiment(experiment, repetitions=repetitions, seed=seed)
+    planned = make_plan(chosen, "not run")
+    if as_json:
+        typer.echo(json.dumps(terminal.plan_as_json(planned), indent=1))
+    else:
+        terminal.show_plan(Console(), planned)
+
+
+@app.command()
+def experiments(
+    name: Annotated[
+        str | None, typer.Argument(help="Print the file of this one, to copy and edit.")
+    ] = None,
+) -> None:
+    """List the built-in experiments, or print one as a file to start from."""
+    if name is not None:
+        typer.echo(source_of(name)[1], nl=False)
+    else:
+        terminal.show_experiments(Console(), [load_experiment(each) for each in built_in_names()])
+
+
+@app.command()
+def runs(home: HomeOption = Path("var")) -> None:
+    """List the runs in the warehouse, the newest last."""
+    with open_warehouse(home, read_only=True) as warehouse:
+        terminal.show_runs(Console(), warehouse)
+
+
+@app.command()
+def show(run: RunArgument = "latest", home: HomeOption = Path("var")) -> None:
+    """Show one run's summary in the terminal."""
+    with open_warehouse(home, read_only=True) as warehouse:
+        terminal.show_run(Console(), warehouse, resolve_run(warehouse, run))
+
+
+@app.command()
+def validate(run: RunArgument = "latest", home: HomeOption = Path("var")) -> None:
+    """Judge again whether a run is complete and consistent."""
+    from warehouse.validate import validate_run
+
+    with open_warehouse(home) as warehouse:
+        judged = validate_run(warehouse, resolve_run(warehouse, run))
+    terminal.show_validation(Console(), judged)
+    raise typer.Exit(0 if judged.success else INVALID)
+
+
+@app.command()
+def report(
+    run: RunArgument = "latest",
+    home: HomeOption = Path("var"),
+    open_report: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+) -> None:
+    """Write a run's report again and print its path."""
+    from reports.run_report import write_run_report
+
+    with open_warehouse(home, read_only=True) as warehouse:
+        path = write_run_report(warehouse, resolve_run(warehouse, run), home / "reports")
+    typer.echo(path)
+    if open_report:
+        typer.launch(path.resolve().as_uri())
+
+
+@app.command()
+def sql(
+    statement: Annotated[str, typer.Argument(help='For instance "SELECT * FROM runs".')],
+    home: HomeOption = Path("var"),
+    output: Annotated[
+        terminal.OutputFormat, typer.Option("--format", help="How the rows are printed.")
+    ] = terminal.OutputFormat.TABLE,
+) -> None:
+    """Ask the warehouse in SQL; nothing can be changed and no file can be read."""
+    with open_warehouse(home, read_only=True) as warehouse:
+        frame = run_sql(warehouse, statement)
+    terminal.show_frame(Console(), frame, output)
+
+
+def exit_code(error: PoolexpError) -> int:
+    """The documented exit code of an error."""
+    if isinstance(error, ExperimentError | UsageError):
+        return MISTAKE
+    return BUSY if isinstance(error, BusyError) else REFUSED
+
+
+def main() -> None:
+    """Run the command; every error raised on purpose becomes one message and an exit code."""
+    os.umask(0o077)
+    try:
+        app()
+    except PoolexpError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(exit_code(error))
+    except StoppedBySignalError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)

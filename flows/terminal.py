@@ -1,0 +1,227 @@
+"""What the commands print: tables and sentences, the same numbers as in the reports."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+import polars as pl
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flows.benchmark_result import Finished
+from flows.progress import duration
+from poolexp.experiment import Experiment
+from poolexp.plan import Plan
+from poolexp.records import planned_trial
+from reports.summary import SUMMARY_HEADINGS, headline, limits_tag, summary_rows
+from warehouse import queries
+from warehouse.database import Warehouse
+from warehouse.validation_report import ValidationReport
+
+
+class OutputFormat(StrEnum):
+    """How rows are printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+def _table(title: str, headings: Iterable[str], *, text_columns: int = 1) -> Table:
+    """A quiet table: the first columns are words, the others numbers."""
+    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for index, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if index < text_columns else "right")
+    return table
+
+
+def _add(table: Table, cells: Iterable[object]) -> None:
+    # As Text: what a person or a server has named is never taken for markup.
+    table.add_row(*(Text("" if cell is None else str(cell)) for cell in cells))
+
+
+def show_experiments(console: Console, experiments: Iterable[Experiment]) -> None:
+    """The catalogue, with what each one takes."""
+    table = _table("", ("experiment", "trials", "requests", "takes", "question"), text_columns=1)
+    table.columns[-1].justify = "left"
+    for experiment in experiments:
+        plan = _plan_of(experiment)
+        _add(
+            table,
+            (
+                experiment.name,
+                len(plan.trials),
+                f"{plan.planned_measured:,}",
+                duration(plan.expected_s),
+                experiment.question,
+            ),
+        )
+    console.print(table)
+    console.print(
+        "Copy one to edit it:  poolexp experiments pool-lab > mine.toml  "
+        "and then  poolexp run mine.toml",
+        highlight=False,
+    )
+
+
+def _plan_of(experiment: Experiment) -> Plan:
+    from poolexp.plan import make_plan
+
+    return make_plan(experiment, "not run")
+
+
+def show_plan(console: Console, plan: Plan) -> None:
+    """Every trial in its order, and the time it all takes."""
+    table = _table(
+        "", ("trial", "block", "scenario", "limits", "requests", "measured", "offset (ms)")
+    )
+    for column in table.columns[2:4]:
+        column.justify = "left"
+    for trial in plan.trials:
+        _add(
+            table,
+            (
+                trial.number,
+                trial.block,
+                trial.scenario.slug,
+                _limits_text(trial.scenario.limits),
+                trial.planned_requests,
+                trial.planned_measured,
+                f"{trial.start_offset_ns / 1e6:.2f}",
+            ),
+        )
+    console.print(table)
+    design = plan.experiment.design
+    console.print(
+        f"{len(plan.trials)} trials of {design.warm_up_s:g} s warm-up and {design.measure_s:g} s "
+        f"window: {duration(plan.measuring_s)} of measuring, about {duration(plan.expected_s)} in "
+        f"all; {plan.planned_measured:,} requests in the windows. Seed {design.seed}.",
+        highlight=False,
+    )
+
+
+def _limits_text(limits: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{group} {limit.cores:g} cores per {limit.period_ms:g} ms" if limit else f"{group} none"
+        for group, limit in limits.items()
+    )
+
+
+def plan_as_json(plan: Plan) -> dict[str, Any]:
+    """A plan as `poolexp plan --json` prints it."""
+    return {
+        "experiment": plan.experiment.name,
+        "experiment_hash": plan.experiment.digest,
+        "measuring_s": plan.measuring_s,
+        "expected_s": plan.expected_s,
+        "planned_measured": plan.planned_measured,
+        "trials": [planned_trial(trial) for trial in plan.trials],
+    }
+
+
+def show_runs(console: Console, warehouse: Warehouse) -> None:
+    """One line a run."""
+    table = _table(
+        "",
+        ("run", "label", "experiment", "state", "limits", "validation", "trials", "requests"),
+        text_columns=6,
+    )
+    for row in queries.runs(warehouse).iter_rows(named=True):
+        _add(
+            table,
+            (
+                row["run_id"],
+                row["label"],
+                row["experiment"],
+                row["state"],
+                row["limits_state"],
+                _validity(row["validated"]),
+                f"{row['landed_trials']}/{row['planned_trials']}",
+                f"{row['planned_measured']:,}",
+            ),
+        )
+    console.print(table)
+
+
+def _validity(validated: bool | None) -> str:
+    return {True: "passed", False: "FAILED", None: "not validated"}[validated]
+
+
+def show_run(console: Console, warehouse: Warehouse, run_id: str) -> None:
+    """One run: what happened in words, then the compact table."""
+    run = queries.runs(warehouse).row(by_predicate=pl.col("run_id") == run_id, named=True)
+    scenarios = queries.scenario_summary(warehouse, run_id)
+    trials = queries.trial_summary(warehouse, run_id)
+    tag = limits_tag(run["limits_state"])
+    console.print()
+    console.print(Text(f"{run['experiment']}  {run_id}  {run['label'] or ''}", style="bold"))
+    console.print(Text(run["question"] or ""))
+    console.print()
+    for sentence in headline(scenarios, trials, limits_tag=tag):
+        console.print(Text(sentence))
+        console.print()
+    title = "Medians over the repetitions, in ms" + (f"; {tag}" if tag else "")
+    table = _table(title, SUMMARY_HEADINGS)
+    for summary in summary_rows(scenarios):
+        _add(table, summary.cells())
+    console.print(table)
+    console.print(
+        Text(
+            f"State: {run['state']}. Validation: {_validity(run['validated'])}. "
+            f"CPU limits: {run['limits_state']}"
+            + (f" ({run['limits_reason']})" if run["limits_reason"] else "")
+            + "."
+        )
+    )
+
+
+def show_validation(console: Console, judged: ValidationReport) -> None:
+    """Every expectation, the failed ones with what was seen."""
+    failed = [result for result in judged.results if not result.success]
+    for result in failed:
+        console.print(Text(f"FAILED  {result.expectation}: {result.message}"))
+    verdict = "passed" if judged.success else f"FAILED in {len(failed)}"
+    console.print(
+        Text(f"Validation of {judged.run_id}: {verdict} of {len(judged.results)} expectations.")
+    )
+
+
+def show_end(console: Console, finished: Finished) -> None:
+    """Validation, where the time went, and where the report lies."""
+    show_validation(console, finished.validation)
+    parts = ", ".join(
+        f"{name.replace('_', '-')} {seconds:.1f} s" for name, seconds in finished.wall_s.items()
+    )
+    total_s = finished.total_s
+    console.print(
+        Text(
+            f"Wall time {total_s:.1f} s, {total_s / finished.measuring_s:.3f} x the "
+            f"{finished.measuring_s:g} s of warm-up and windows ({parts}; landing overlaps the "
+            f"trials). From the first trial's start to the last landing: "
+            f"{finished.trials_s / finished.measuring_s:.3f} x."
+        )
+    )
+    console.print(Text(f"Report: {finished.report}"), soft_wrap=True)
+
+
+def show_frame(console: Console, frame: pl.DataFrame, output: OutputFormat) -> None:
+    """Rows of a query, in the format that was asked for."""
+    if output is OutputFormat.CSV:
+        sys.stdout.write(frame.write_csv())
+    elif output is OutputFormat.JSON:
+        sys.stdout.write(frame.write_json() + "\n")
+    elif output is OutputFormat.PARQUET:
+        frame.write_parquet(sys.stdout.buffer)
+    else:
+        table = _table("", frame.columns, text_columns=0)
+        for row in frame.iter_rows():
+            _add(table, ("NULL" if cell is None else cell for cell in row))
+        console.print(table)
+        console.print(f"{frame.height:,} rows", highlight=False)
