@@ -1,0 +1,153 @@
+"""The only way to read the warehouse: views in, polars frames out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from poolexp.errors import UsageError
+from warehouse.database import Warehouse, is_damage
+from warehouse.statements import statement
+
+
+def resolve_run(warehouse: Warehouse, reference: str) -> str:
+    """The id of the run that a person means: an id, the start of one, a label, or `latest`.
+
+    A label that several runs bear means the newest of them.
+
+    Raises:
+        UsageError: no run is meant, or several; the candidates are named.
+    """
+    known = _frame(warehouse, "SELECT run_id, label FROM runs ORDER BY created_at, run_id")
+    ids: list[str] = known["run_id"].to_list()
+    if not ids:
+        raise UsageError("there are no runs yet", "Make one with `poolexp run`.")
+    if reference in ids:
+        return reference
+    if labelled := [
+        run_id for run_id, label in zip(ids, known["label"], strict=True) if label == reference
+    ]:
+        return labelled[-1]
+    if reference == "latest":
+        return ids[-1]
+    return _only_one(reference, [run_id for run_id in ids if run_id.startswith(reference)], ids)
+
+
+def _only_one(reference: str, matching: list[str], ids: list[str]) -> str:
+    if len(matching) == 1 and reference:
+        return matching[0]
+    what = (
+        f"{reference!r} fits {len(matching)} runs" if matching else f"there is no run {reference!r}"
+    )
+    candidates = (matching or ids)[-5:]
+    raise UsageError(
+        f"{what}; the newest {'of them' if matching else 'are'}: {', '.join(candidates)}",
+        "Give an id, the start of one that no other shares, a label, or `latest`.",
+    )
+
+
+def runs(warehouse: Warehouse) -> pl.DataFrame:
+    """All runs, the newest first."""
+    return _frame(warehouse, "SELECT * FROM runs ORDER BY created_at DESC, run_id DESC")
+
+
+def trials(warehouse: Warehouse, run_id: str) -> pl.DataFrame:
+    """The planned trials of a run with what became of them, in the order of measurement."""
+    return _frame(warehouse, "SELECT * FROM trials WHERE run_id = ? ORDER BY trial", run_id)
+
+
+def trial_summary(warehouse: Warehouse, run_id: str) -> pl.DataFrame:
+    """What each trial's window gave, in the order of measurement."""
+    return _frame(warehouse, "SELECT * FROM trial_summary WHERE run_id = ? ORDER BY trial", run_id)
+
+
+def scenario_summary(warehouse: Warehouse, run_id: str) -> pl.DataFrame:
+    """What each scenario gave over its trials, in the order of the experiment's file."""
+    return _frame(warehouse, statement("scenarios_in_order"), run_id)
+
+
+def validations(warehouse: Warehouse, run_id: str) -> pl.DataFrame:
+    """The results of a run's last validation, in their order; none if it was never validated."""
+    return _frame(
+        warehouse, "SELECT * FROM validations WHERE run_id = ? AND newest ORDER BY number", run_id
+    )
+
+
+def run_facts(warehouse: Warehouse, run_id: str) -> dict[str, Any]:
+    """What is known of a run besides its trials: the documents `plan`, `facts` and `outcome`.
+
+    `facts` and `outcome` are empty until the run has written them.
+    """
+    frame = _frame(warehouse, "SELECT plan, facts, outcome FROM raw.run WHERE run_id = ?", run_id)
+    if frame.is_empty():
+        raise UsageError(f"there is no run {run_id!r}", "See `poolexp runs`.")
+    return {
+        name: json.loads(text) if text else {} for name, text in frame.row(0, named=True).items()
+    }
+
+
+def latency_quantiles(
+    warehouse: Warehouse, run_id: str, probabilities: Sequence[float]
+) -> pl.DataFrame:
+    """Quantiles of acquire wait, round trip and end to end of each trial with requests.
+
+    One row a trial and probability; the nearest rank, an observed value. A failed request ranks
+    as infinitely slow end to end: NULL where a quantile falls on one.
+    """
+    return _frame(warehouse, statement("latency_quantiles"), list(probabilities), run_id)
+
+
+def dictionary(warehouse: Warehouse) -> pl.DataFrame:
+    """Every column of the views for people, in order: relation, column, type, comment."""
+    return _frame(warehouse, statement("dictionary"))
+
+
+def run_sql(warehouse: Warehouse, text: str) -> pl.DataFrame:
+    """The answer to one question in SQL that a person asked; it can only read the warehouse.
+
+    Raises:
+        UsageError: it is no single question, or DuckDB refuses it, with what it says.
+    """
+    if not warehouse.read_only:
+        raise ValueError("a person's SQL runs on a warehouse that is open for reading only")
+    try:
+        _require_question(warehouse.connection.extract_statements(text))
+        return warehouse.connection.execute(text).pl()
+    except duckdb.Error as error:
+        if is_damage(error):
+            raise
+        raise UsageError(
+            f"the SQL was refused: {error}", "See the README's list of views."
+        ) from None
+
+
+def _require_question(statements: Sequence[duckdb.Statement]) -> None:
+    if len(statements) != 1:
+        raise UsageError(
+            f"one SQL statement is expected, not {len(statements)}", "Give a single SELECT."
+        )
+    kind = statements[0].type
+    text = _without_comments(statements[0].query)
+    if kind not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN) or text.startswith(
+        "pragma"
+    ):
+        raise UsageError(
+            f"only questions can be asked here, not {text.split()[0].upper()}",
+            "Use SELECT (also WITH, FROM, DESCRIBE, SUMMARIZE); the warehouse is read only.",
+        )
+
+
+def _without_comments(sql: str) -> str:
+    """The statement in small letters from its first token on that is no comment."""
+    for offset, kind in duckdb.tokenize(sql):
+        if kind != duckdb.token_type.comment:
+            return sql[offset:].lower()
+    return sql.lower()
+
+
+def _frame(warehouse: Warehouse, sql: str, *parameters: str | list[float]) -> pl.DataFrame:
+    return warehouse.connection.execute(sql, list(parameters)).pl()

@@ -1,0 +1,9 @@
+-- Every column of the views for people, with its meaning.
+SELECT
+    table_name AS relation,
+    column_name AS "column",
+    data_type AS type,
+    comment
+FROM duckdb_columns()
+WHERE schema_name = 'main' AND NOT internal
+ORDER BY relation, column_index

@@ -1,0 +1,13 @@
+-- One attempt's manifest.
+INSERT OR REPLACE INTO raw.attempt
+SELECT
+    $run_id,
+    $trial,
+    $attempt,
+    $digest,
+    $manifest::JSON ->> '$.status',
+    $manifest::JSON ->> '$.schedule_hash',
+    CAST($manifest::JSON ->> '$.warm_up_ns' AS BIGINT),
+    CAST($manifest::JSON ->> '$.end_ns' AS BIGINT),
+    $manifest,
+    $loaded_at

@@ -1,0 +1,30 @@
+-- Every row of every attempt, warm-up included, with its phases in milliseconds.
+CREATE VIEW all_requests AS
+SELECT
+    run_id,
+    trial,
+    attempt,
+    accepted,
+    scenario,
+    workload,
+    pool_size,
+    block,
+    seq,
+    burst,
+    burst_position,
+    warm_up,
+    scheduled_ns,
+    requested_ns,
+    acquired_ns,
+    received_ns,
+    released_ns,
+    ended_ns,
+    outcome,
+    sqlstate,
+    backend_pid,
+    send_lag_ns / 1e6 AS send_lag_ms,
+    acquire_wait_ns / 1e6 AS acquire_wait_ms,
+    round_trip_ns / 1e6 AS round_trip_ms,
+    release_ns / 1e6 AS release_ms,
+    end_to_end_ns / 1e6 AS end_to_end_ms
+FROM staging.phases
