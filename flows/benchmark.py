@@ -15,7 +15,9 @@ from typing import Any, Literal
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
+from reports.run_report import write_run_report
 from rich.console import Console
+from warehouse.validate import ValidationReport, validate_run
 
 from flows.progress import Reporter, reporting
 from flows.provisioning import Provision, announce, provisioned
@@ -28,10 +30,8 @@ from poolexp.landing import write_json
 from poolexp.measuring import Bench, measure
 from poolexp.plan import Plan, make_plan
 from poolexp.records import Origin, outcome_document, plan_document
-from reports.run_report import write_run_report
 from warehouse.database import open_warehouse
 from warehouse.load import load_attempt, load_plan
-from warehouse.validate import ValidationReport, validate_run
 
 LimitsMode = Literal["auto", "required", "off"]
 

@@ -97,7 +97,10 @@ def run(
     pg_bin: Annotated[
         Path | None,
         typer.Option(
-            "--pg-bin", exists=True, file_okay=False, help="A folder with other PostgreSQL programs."
+            "--pg-bin",
+            exists=True,
+            file_okay=False,
+            help="A folder with other PostgreSQL programs.",
         ),
     ] = None,
     open_report: Annotated[

@@ -78,15 +78,18 @@ class LineReporter:
         self._left = TimeLeft(plan)
 
     def say(self, text: str) -> None:
+        """Print it."""
         self._console.print(text, markup=False, highlight=False)
 
     def begin(self, text: str) -> None:
+        """Print it."""
         self.say(text)
 
     def trial_begins(self, trial: Trial) -> None:
         """Nothing: the line comes when the trial has ended."""
 
     def trial_ends(self, trial: Trial, remark: str) -> None:
+        """Print what was measured, and the time left."""
         self._left.trial_done()
         self.say(
             f"trial {trial.number:>{len(str(len(self._plan.trials)))}}/{len(self._plan.trials)}  "
@@ -103,15 +106,19 @@ class BarReporter:
         self._task = progress.add_task("starting", total=len(plan.trials), left=str(self._left))
 
     def say(self, text: str) -> None:
+        """Print it above the bar."""
         self._progress.console.print(text, markup=False, highlight=False)
 
     def begin(self, text: str) -> None:
+        """Name the step beside the bar."""
         self._progress.update(self._task, description=text)
 
     def trial_begins(self, trial: Trial) -> None:
+        """Name the scenario beside the bar."""
         self._progress.update(self._task, description=trial.scenario.slug)
 
     def trial_ends(self, trial: Trial, remark: str) -> None:
+        """Move the bar."""
         self._left.trial_done()
         self._progress.update(self._task, advance=1, left=f"{self._left} left")
 

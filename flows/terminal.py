@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable
 from enum import StrEnum
@@ -13,16 +12,16 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from warehouse.validation_report import ValidationReport
 
 from flows.benchmark_result import Finished
 from flows.progress import duration
 from poolexp.experiment import Experiment
-from poolexp.plan import Plan
+from poolexp.plan import Plan, make_plan
 from poolexp.records import planned_trial
 from reports.summary import SUMMARY_HEADINGS, headline, limits_tag, summary_rows
 from warehouse import queries
 from warehouse.database import Warehouse
-from warehouse.validation_report import ValidationReport
 
 
 class OutputFormat(StrEnum):
@@ -52,7 +51,7 @@ def show_experiments(console: Console, experiments: Iterable[Experiment]) -> Non
     table = _table("", ("experiment", "trials", "requests", "takes", "question"), text_columns=1)
     table.columns[-1].justify = "left"
     for experiment in experiments:
-        plan = _plan_of(experiment)
+        plan = make_plan(experiment, "not run")
         _add(
             table,
             (
@@ -69,12 +68,6 @@ def show_experiments(console: Console, experiments: Iterable[Experiment]) -> Non
         "and then  poolexp run mine.toml",
         highlight=False,
     )
-
-
-def _plan_of(experiment: Experiment) -> Plan:
-    from poolexp.plan import make_plan
-
-    return make_plan(experiment, "not run")
 
 
 def show_plan(console: Console, plan: Plan) -> None:

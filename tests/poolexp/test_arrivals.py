@@ -27,7 +27,7 @@ def test_the_published_counts() -> None:
 
 def test_a_request_planned_at_the_end_of_the_warm_up_belongs_to_the_window() -> None:
     planned = schedule(uniform(10), warm_up_s=1, measure_s=1)
-    assert [at_ns for at_ns in planned.planned_ns if at_ns >= planned.warm_up_ns][0] == NS_PER_S
+    assert next(at for at in planned.planned_ns if at >= planned.warm_up_ns) == NS_PER_S
     assert planned.measured == 10
 
 
