@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,8 +18,10 @@ from reports.run_report import write_run_report
 from rich.console import Console
 from warehouse.validate import ValidationReport, validate_run
 
+from flows.benchmark_result import Finished
 from flows.progress import Reporter, reporting
 from flows.provisioning import Provision, announce, provisioned
+from flows.signals import keep_supervision
 from flows.stopwatch import Stopwatch
 from poolexp.catalogue import load_experiment, source_of
 from poolexp.errors import PoolexpError
@@ -34,17 +35,6 @@ from warehouse.database import open_warehouse
 from warehouse.load import load_attempt, load_plan
 
 LimitsMode = Literal["auto", "required", "off"]
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """What a run came to."""
-
-    run_id: str
-    validation: ValidationReport
-    report: Path
-    wall_s: dict[str, float]
-    measuring_s: float
 
 
 class Run:
@@ -130,6 +120,7 @@ async def benchmark(
     Raises:
         PoolexpError: see `poolexp.errors`; nothing half-made is left.
     """
+    keep_supervision()
     watch = Stopwatch()
     source, text = source_of(experiment)
     chosen = load_experiment(experiment, repetitions=repetitions, seed=seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from warehouse.validation_report import ValidationReport
+from warehouse.validate import ValidationReport
 
 
 @dataclass(frozen=True, slots=True)

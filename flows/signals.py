@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Coroutine
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_supervised: ContextVar[bool] = ContextVar("_supervised", default=False)
 
 
 class StoppedBySignalError(Exception):
@@ -31,6 +33,7 @@ def run_until_signal(work: Coroutine[Any, Any, T]) -> T:
 
 async def _supervise(work: Coroutine[Any, Any, T]) -> T:
     loop = asyncio.get_running_loop()
+    _supervised.set(True)
     task = asyncio.ensure_future(work)
     received: list[int] = []
 
@@ -51,3 +54,14 @@ async def _supervise(work: Coroutine[Any, Any, T]) -> T:
     finally:
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
+
+
+def keep_supervision() -> None:
+    """Take SIGTERM back from Prefect, whose handler would throw into the middle of the loop.
+
+    Does nothing where nobody here supervises, as under one of Prefect's workers: there the
+    signal is Prefect's to interpret.
+    """
+    if _supervised.get():
+        # The loop hears of the signal through its wake-up descriptor, not through this handler.
+        signal.signal(signal.SIGTERM, lambda number, frame: None)

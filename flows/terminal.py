@@ -12,7 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from warehouse.validation_report import ValidationReport
+from warehouse.validate import ValidationReport
 
 from flows.benchmark_result import Finished
 from flows.progress import duration
