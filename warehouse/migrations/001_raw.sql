@@ -95,6 +95,7 @@ CREATE TABLE raw.validation (
     number        INTEGER NOT NULL,
     expectation   VARCHAR NOT NULL,
     statement     VARCHAR NOT NULL,
+    message       VARCHAR NOT NULL,
     trial         INTEGER,
     success       BOOLEAN NOT NULL,
     observed      VARCHAR,

@@ -9,6 +9,7 @@ SELECT
     result.number,
     result.expectation,
     result.statement,
+    result.message,
     result.trial,
     result.success,
     result.observed,
