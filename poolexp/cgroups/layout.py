@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from poolexp.cgroups.limit import CpuLimit, parse_cfs_files, parse_cpu_max
+from poolexp.errors import LimitsError
 
 # What we need: cpu limits and counts its periods, cpuacct counts CPU time, memory counts memory.
 CONTROLLERS = ("cpu", "cpuacct", "memory")
@@ -69,7 +70,10 @@ class Layout:
 
     def facts(self) -> dict[str, object]:
         """Tell the layout for the record: kind, places, may we write, the limit above us."""
-        tightest = self.tightest_limit()
+        try:
+            tightest, problem = self.tightest_limit(), None
+        except LimitsError as error:
+            tightest, problem = None, error.message
         return {
             "kind": self.kind,
             "controllers": {
@@ -83,7 +87,7 @@ class Layout:
             },
             "limit_above_cores": tightest.cores if tightest else None,
             "limit_above_period_ms": tightest.period_ms if tightest else None,
-            "unresolved": list(self.unresolved),
+            "unresolved": [*self.unresolved, *([problem] if problem else [])],
         }
 
 

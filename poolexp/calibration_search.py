@@ -1,0 +1,231 @@
+"""The search behind a calibration: what do executions cost, and which value hits the target.
+
+A cost is the median over small batches. Where values are compared, their batches are taken in
+turns: a disturbance then strikes all of them alike instead of shifting one.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import asyncpg
+
+from poolexp.backend_cpu import CpuClock, cpu_clock
+from poolexp.errors import DatabaseError
+from poolexp.workload import Argument
+
+_log = logging.getLogger(__name__)
+
+TOLERANCE = 0.02
+"""A value is accepted when fresh executions cost the target within this share of it."""
+
+_HOPELESS = 0.25
+_NS_PER_MS = 1_000_000
+
+_GROWTH = 3
+_OVERFLOW_ROUNDS = 30
+# Around the first guess the relation of value and cost is a line, near enough.
+_FIT_FACTORS = (0.7, 0.9, 1.1, 1.3)
+_FIT_BATCHES = 5
+_VERIFY_BATCHES = 15
+_VERIFY_ROUNDS = 6
+
+# A batch has several executions, lasts a few milliseconds, and many of the clock's steps.
+_BATCH = 5
+_BATCH_NS = 3 * _NS_PER_MS
+_BATCH_GRAINS = 50
+
+BuildArguments = Callable[[int, int, int], tuple[Argument, ...]]
+"""(value, overflow value, number of the draw) -> the arguments of one execution."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationRequest:
+    """What to find: a whole number from `lower` to `upper` for `parameter`.
+
+    `sql` has `$n` placeholders. Where even `upper` is too little work, the parameter `overflow`
+    is raised from its value `overflow_from`; without one the calibration fails.
+    """
+
+    sql: str
+    parameter: str
+    target_cpu_ms: float
+    lower: int
+    upper: int
+    arguments: BuildArguments
+    overflow: str | None = None
+    overflow_from: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value of the calibrated parameter, with one of the parameter that takes its overflow."""
+
+    value: int
+    overflow: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """CPU time per execution: the median, and the distance of the quartiles over the median."""
+
+    cpu_ms: float
+    spread: float
+
+
+class Costs:
+    """Measures on one connection what executions of one statement cost its server process."""
+
+    def __init__(
+        self,
+        statement: asyncpg.prepared_stmt.PreparedStatement,
+        clock: CpuClock,
+        arguments: BuildArguments,
+    ) -> None:
+        self._statement = statement
+        self._clock = clock
+        self._arguments = arguments
+        self._draws = count()
+
+    @classmethod
+    async def on(cls, connection: asyncpg.Connection, request: CalibrationRequest) -> Costs:
+        """Prepare the statement on a connection, and execute it until it is warm."""
+        statement = await connection.prepare(request.sql)
+        costs = cls(statement, cpu_clock(connection.get_server_pid()), request.arguments)
+        await costs.batch(Setting(request.lower, request.overflow_from), executions=10)
+        return costs
+
+    async def batch(self, setting: Setting, executions: int = _BATCH) -> float:
+        """Execute so often; returns the CPU time of one execution in ms."""
+        draws = [next(self._draws) for _ in range(executions)]
+        batch = [self._arguments(setting.value, setting.overflow, draw) for draw in draws]
+        before_ns = self._clock.read_ns()
+        for arguments in batch:
+            await self._statement.fetch(*arguments)
+        return (self._clock.read_ns() - before_ns) / executions / _NS_PER_MS
+
+    async def compare(self, settings: Sequence[Setting], batches: int) -> list[Cost]:
+        """Measure the costs of several settings in turns."""
+        sizes = [await self._batch_size(setting) for setting in settings]
+        turns = [
+            [await self.batch(*each) for each in zip(settings, sizes, strict=True)]
+            for _ in range(batches)
+        ]
+        return [_cost(column) for column in zip(*turns, strict=True)]
+
+    async def _batch_size(self, setting: Setting) -> int:
+        needed_ns = max(_BATCH_NS, _BATCH_GRAINS * self._clock.grain_ns)
+        executions = _BATCH
+        # A clock of coarse steps may see no time at all in few executions.
+        while (cpu_ms := await self.batch(setting, executions)) <= 0:
+            executions *= 4
+        return max(_BATCH, math.ceil(needed_ns / (cpu_ms * _NS_PER_MS)))
+
+
+def _cost(batches_ms: Sequence[float]) -> Cost:
+    lower, median, upper = statistics.quantiles(batches_ms, n=4)
+    return Cost(median, (upper - lower) / median)
+
+
+async def find(costs: Costs, request: CalibrationRequest) -> tuple[Setting, Cost]:
+    """Find the setting that costs the target, and what fresh executions of it cost.
+
+    Raises DatabaseError when the target is out of the parameter's reach.
+    """
+    guess = await _guess(costs, request)
+    return await _verified(costs, request, await _fitted(costs, request, guess))
+
+
+async def _guess(costs: Costs, request: CalibrationRequest) -> Setting:
+    """Grow the value until it costs more than the target, and take a share of the last one."""
+    setting = Setting(request.lower, request.overflow_from)
+    cost_ms = await _quick(costs, setting)
+    if cost_ms > request.target_cpu_ms * (1 + _HOPELESS):
+        raise _out_of_reach(request, f"{request.lower} already costs {cost_ms:.3g} ms")
+    while cost_ms < request.target_cpu_ms and setting.value < request.upper:
+        setting = replace(setting, value=min(request.upper, setting.value * _GROWTH))
+        cost_ms = await _quick(costs, setting)
+    for _ in range(_OVERFLOW_ROUNDS):
+        if cost_ms >= request.target_cpu_ms:
+            break
+        setting = _overflowed(setting, request, cost_ms)
+        cost_ms = await _quick(costs, setting)
+    return _scaled(setting, request, request.target_cpu_ms / cost_ms)
+
+
+async def _quick(costs: Costs, setting: Setting) -> float:
+    return statistics.median([await costs.batch(setting) for _ in range(3)])
+
+
+def _overflowed(setting: Setting, request: CalibrationRequest, cost_ms: float) -> Setting:
+    if request.overflow is None:
+        raise _out_of_reach(request, f"{request.upper} costs {cost_ms:.3g} ms")
+    wanted = math.ceil(setting.overflow * request.target_cpu_ms / max(cost_ms, 0.001))
+    return replace(setting, overflow=max(setting.overflow + 1, wanted))
+
+
+def _out_of_reach(request: CalibrationRequest, fact: str) -> DatabaseError:
+    return DatabaseError(
+        f"No {request.parameter} from {request.lower} to {request.upper} makes the statement cost "
+        f"{request.target_cpu_ms:g} ms of CPU time: {fact}.",
+        "Ask for another calibrate_cpu_ms, widen min and max, or name an overflow parameter.",
+    )
+
+
+def _scaled(setting: Setting, request: CalibrationRequest, factor: float) -> Setting:
+    value = round(setting.value * factor)
+    return replace(setting, value=min(request.upper, max(request.lower, value)))
+
+
+async def _fitted(costs: Costs, request: CalibrationRequest, guess: Setting) -> Setting:
+    """Fit a line to the costs around a guess, and solve it for the target."""
+    tried = list(dict.fromkeys(_scaled(guess, request, factor) for factor in _FIT_FACTORS))
+    if len(tried) < 2:
+        return guess
+    found = await costs.compare(tried, _FIT_BATCHES)
+    values = [setting.value for setting in tried]
+    slope, intercept = statistics.linear_regression(values, [cost.cpu_ms for cost in found])
+    if slope <= 0:
+        return guess
+    value = (request.target_cpu_ms - intercept) / slope
+    return _scaled(guess, request, value / guess.value)
+
+
+async def _verified(
+    costs: Costs, request: CalibrationRequest, setting: Setting
+) -> tuple[Setting, Cost]:
+    """Measure afresh and correct, until the target is hit or nothing better is found."""
+    seen: dict[Setting, Cost] = {}
+
+    def miss(each: Setting) -> float:
+        return abs(seen[each].cpu_ms / request.target_cpu_ms - 1)
+
+    for _ in range(_VERIFY_ROUNDS):
+        (seen[setting],) = await costs.compare([setting], _VERIFY_BATCHES)
+        if miss(setting) <= TOLERANCE:
+            break
+        setting = _scaled(setting, request, request.target_cpu_ms / seen[setting].cpu_ms)
+        if setting in seen:
+            break
+    best = min(seen, key=miss)
+    _judge(request, best, seen[best], miss(best))
+    return best, seen[best]
+
+
+def _judge(request: CalibrationRequest, best: Setting, cost: Cost, miss: float) -> None:
+    if miss > _HOPELESS:
+        raise _out_of_reach(request, f"{best.value} costs {cost.cpu_ms:.3g} ms")
+    if miss > TOLERANCE:
+        _log.warning(
+            "Calibration of %s: %d costs %.3g ms, %.0f %% from its target of %g ms",
+            request.parameter,
+            best.value,
+            cost.cpu_ms,
+            100 * miss,
+            request.target_cpu_ms,
+        )
