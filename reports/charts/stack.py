@@ -1,0 +1,114 @@
+"""Stacked bars, one a row, with a tick for the total of every repetition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from reports.charts.chart import Measure, Row, Rows, Spec, data, layered, measure_axis, tip
+from reports.theme import color
+
+ROOM_FOR_TOTAL = 1.17
+"""The axis is so much longer than the longest bar, for the number at its end."""
+
+ROOM_FOR_TEXT = 0.085
+"""A part that is a smaller share of the longest bar has no room for its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """What a chart of stacked bars shows.
+
+    Attributes:
+        segments: label, part (colour), name, start, end, value, text.
+        totals: label, value (where the bar ends), text (what stands there).
+        repetitions: label, block, value, text.
+        parts: colours of all parts, in the order of the stack.
+    """
+
+    segments: Sequence[Row]
+    totals: Sequence[Row]
+    repetitions: Sequence[Row]
+    parts: Sequence[str]
+
+    @property
+    def longest(self) -> float:
+        """Where the longest bar or the farthest tick ends."""
+        ends = [row["end"] for row in self.segments] + [row["value"] for row in self.repetitions]
+        return max(ends, default=0.0) or 1.0
+
+
+def stack_chart(stack: Stack, rows: Rows, measure: Measure) -> Spec:
+    """The bars, the numbers inside them, the ticks, and the totals at their ends."""
+    scale = alt.Scale(domain=[0, stack.longest * ROOM_FOR_TOTAL], nice=False)
+    return layered(
+        _bars(stack, rows, measure, scale),
+        _numbers(stack, rows, scale),
+        _ticks(stack, rows, measure, scale),
+        _totals(stack, rows, scale),
+        height_px=rows.height_px,
+        title=rows.title(),
+    )
+
+
+def _tint(stack: Stack, prefix: str = "") -> alt.Color:
+    tints = [color(prefix + part) for part in stack.parts]
+    return alt.Color("part:N", scale=alt.Scale(domain=list(stack.parts), range=tints), legend=None)
+
+
+def _bars(stack: Stack, rows: Rows, measure: Measure, scale: alt.Scale) -> alt.Chart:
+    chart: alt.Chart = (
+        alt.Chart(data(stack.segments))
+        .mark_bar(height=24)
+        .encode(
+            x=alt.X("start:Q", scale=scale, axis=measure_axis(measure)),
+            x2="end:Q",
+            y=rows.channel(),
+            color=_tint(stack),
+            tooltip=[tip("label", rows.heading), tip("name", "part"), tip("text", measure.title)],
+        )
+    )
+    return chart
+
+
+def _numbers(stack: Stack, rows: Rows, scale: alt.Scale) -> alt.Chart:
+    inside = [
+        {**row, "middle": (row["start"] + row["end"]) / 2}
+        for row in stack.segments
+        if row["value"] >= ROOM_FOR_TEXT * stack.longest
+    ]
+    chart: alt.Chart = (
+        alt.Chart(data(inside))
+        .mark_text(baseline="middle")
+        .encode(
+            x=alt.X("middle:Q", scale=scale),
+            y=rows.channel(),
+            text="text:N",
+            color=_tint(stack, "on-"),
+        )
+    )
+    return chart
+
+
+def _ticks(stack: Stack, rows: Rows, measure: Measure, scale: alt.Scale) -> alt.Chart:
+    chart: alt.Chart = (
+        alt.Chart(data(stack.repetitions))
+        .mark_tick(height=32, thickness=1.5, opacity=0.85)
+        .encode(
+            x=alt.X("value:Q", scale=scale),
+            y=rows.channel(),
+            tooltip=[tip("block", "repetition"), tip("text", measure.title)],
+        )
+    )
+    return chart
+
+
+def _totals(stack: Stack, rows: Rows, scale: alt.Scale) -> alt.Chart:
+    chart: alt.Chart = (
+        alt.Chart(data(stack.totals))
+        .mark_text(align="left", baseline="middle", dx=7, fontSize=13, fontWeight="bold")
+        .encode(x=alt.X("value:Q", scale=scale), y=rows.channel(), text="text:N")
+    )
+    return chart

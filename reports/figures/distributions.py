@@ -1,0 +1,105 @@
+"""How long requests took end to end: the whole distribution, a line for every repetition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from reports.charts import Measure, Row, curves_chart, specification
+from reports.figures.figure import Figure, KeyEntry, Panel, ends_of, joined, told_series
+from reports.numbers import decimals_for, listed, show
+from reports.reading import RunReading
+from reports.scenarios import Cell, by_workload
+from reports.theme import level_colors
+
+MEASURE = Measure("end to end, ms, logarithmic")
+
+
+def draw(reading: RunReading) -> Figure:
+    """Cumulative shares on a logarithmic axis."""
+    panels = [
+        _panel(reading, workload, cells, points)
+        for workload, cells in by_workload(reading.cells).items()
+        for points in [[row for cell in cells for row in _points(reading, cell)]]
+        if points
+    ]
+    return Figure(
+        "distributions",
+        "How long requests took, end to end",
+        _caption(reading),
+        tuple(panels),
+        tuple(_key(reading)) if panels else (),
+    )
+
+
+def _tints(reading: RunReading) -> dict[str, str]:
+    """Label and colour of every pool of the run, the same in each panel."""
+    cells = sorted(reading.cells, key=lambda cell: (cell.pool_size, cell.variant))
+    labels = list(dict.fromkeys(cell.label for cell in cells))
+    return dict(zip(labels, level_colors(len(labels)), strict=True))
+
+
+def _key(reading: RunReading) -> Iterator[KeyEntry]:
+    for label, tint in _tints(reading).items():
+        size, _, variant = label.partition(" ")
+        words = f"{size} connection" + ("s" if size != "1" else "")
+        yield KeyEntry(f"{words}, {variant}" if variant else words, tint, "line")
+
+
+def _panel(
+    reading: RunReading, workload: str, cells: Sequence[Cell], points: Sequence[Row]
+) -> Panel:
+    tints = _tints(reading)
+    spec = curves_chart(points, {cell.label: tints[cell.label] for cell in cells}, MEASURE)
+    return Panel(workload, specification(spec, _description(reading, workload, cells)))
+
+
+def _points(reading: RunReading, cell: Cell) -> Iterator[Row]:
+    own = reading.quantiles.filter(pl.col("scenario") == cell.scenario)
+    for row in own.sort("trial", "probability").iter_rows(named=True):
+        if (value := row["end_to_end_ms"]) is not None:
+            yield {
+                "label": cell.label,
+                "trial": row["trial"],
+                "block": str(row["block"]),
+                "share": row["probability"],
+                "value": value,
+            }
+
+
+def _quantiles(reading: RunReading, cell: Cell) -> str:
+    row = reading.scenario(cell)
+    middle, tail = row["end_to_end_p50_ms"], row["end_to_end_p99_ms"]
+    decimals = decimals_for([middle, tail])
+    return f"{show(middle, decimals)} and {show(tail, decimals)} ms with {cell.connections}"
+
+
+def _description(reading: RunReading, workload: str, cells: Sequence[Cell]) -> str:
+    told = "; ".join(_quantiles(reading, cell) for cell in cells if reading.scenario(cell)["n"])
+    return (
+        f"Cumulative distributions of end to end for {workload}, a line for each repetition. "
+        f"Half, and 99 of 100 requests, took at most: {told}."
+    )
+
+
+def _caption(reading: RunReading) -> str:
+    series = told_series(reading)
+    cells = [cell for cell in ends_of(series) if reading.scenario(cell)["n"]]
+    if not cells:
+        return f"No request of {series.name} was measured at either end of its pool sizes."
+    told = listed(_quantiles(reading, cell) for cell in cells)
+    return joined(
+        [
+            f"In {series.name} half of the requests, and 99 of 100, took at most {told}.",
+            "A line further right is slower. Lines of one colour are repetitions of one scenario: "
+            "as far as they lie apart, two scenarios may by chance.",
+            _failures(reading),
+        ]
+    )
+
+
+def _failures(reading: RunReading) -> str:
+    if not any(reading.scenario(cell)["failed"] for cell in reading.cells):
+        return ""
+    return "A line that ends below 100 % leaves out the requests that failed."

@@ -1,0 +1,63 @@
+"""What a figure is made of, and what several figures have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from reports.charts import Rows, Spec
+from reports.reading import RunReading
+from reports.scenarios import Cell, Series, series_of
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEntry:
+    """An entry of a figure's key: what it stands for, its colour, and the form it has."""
+
+    name: str
+    color: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One chart with its heading."""
+
+    title: str
+    spec: Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A question that a picture answers: its panels, its key, and the sentences under it."""
+
+    name: str
+    title: str
+    caption: str
+    panels: tuple[Panel, ...] = ()
+    key: tuple[KeyEntry, ...] = ()
+
+
+def rows_of(cells: Sequence[Cell]) -> Rows:
+    """The rows of a panel: the pools of a workload, and what else differs among them."""
+    return Rows([cell.label for cell in cells], rows_heading(cells))
+
+
+def rows_heading(cells: Sequence[Cell]) -> str:
+    """What the rows are."""
+    return "pool, variant" if any(cell.variant for cell in cells) else "pool size"
+
+
+def told_series(reading: RunReading) -> Series:
+    """The series that a caption speaks of: the first of the page, where requests take longest."""
+    return series_of(reading.cells)[0]
+
+
+def ends_of(series: Series) -> list[Cell]:
+    """The smallest and the largest pool; only one where there is only one."""
+    return list(dict.fromkeys((series.smallest, series.largest)))
+
+
+def joined(sentences: Iterable[str]) -> str:
+    """Sentences one after the other; what is empty is left out."""
+    return " ".join(sentence for sentence in sentences if sentence)

@@ -1,0 +1,95 @@
+"""One run as a report needs it: read once from the warehouse, then only looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from reports.scenarios import Cell, cells_of
+from reports.summary import limits_tag
+from warehouse import queries
+from warehouse.database import Warehouse
+
+Facts = Mapping[str, Any]
+
+POINTS_OF_ALL_CURVES = 6_000
+"""So many points draw all distributions of a page, however many trials there are."""
+
+FEWEST_POINTS, MOST_POINTS = 11, 51
+TAIL = (0.99, 0.995, 0.999, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class RunReading:
+    """What the warehouse knows of one run.
+
+    Attributes:
+        run: its row of the view `runs`.
+        plan, facts, outcome: the documents that it left; the later ones empty until written.
+        cells: its scenarios in the order of the page.
+        quantiles: end-to-end quantiles of every accepted trial, in ms.
+    """
+
+    run: Facts
+    plan: Facts
+    facts: Facts
+    outcome: Facts
+    cells: tuple[Cell, ...]
+    trials: pl.DataFrame
+    trial_summary: pl.DataFrame
+    scenario_summary: pl.DataFrame
+    validations: pl.DataFrame
+    quantiles: pl.DataFrame
+
+    @property
+    def limits_tag(self) -> str:
+        """What stands beside every result where the limits were not in force; else empty."""
+        return limits_tag(self.run["limits_state"] or "not known yet")
+
+    def scenario(self, cell: Cell) -> Facts:
+        """The cell's row of `scenario_summary`."""
+        rows = self.scenario_summary.filter(pl.col("scenario") == cell.scenario)
+        return rows.row(0, named=True)
+
+    def units(self, cell: Cell) -> int:
+        """Independent observations in one of the cell's windows: bursts, or single requests."""
+        workloads = {row["name"]: row for row in self.plan["experiment"]["workload"]}
+        together: int = workloads[cell.workload]["arrivals"].get("size", 1)
+        planned = self.trials.filter(pl.col("scenario") == cell.scenario)["planned_measured"]
+        return int(planned[0]) // together
+
+    def repetitions(self, cell: Cell) -> list[Facts]:
+        """The cell's usable trials, in the order of the blocks."""
+        own = (pl.col("scenario") == cell.scenario) & pl.col("attempt").is_not_null()
+        return list(self.trial_summary.filter(own).sort("block").iter_rows(named=True))
+
+
+def read_run(warehouse: Warehouse, run_id: str) -> RunReading:
+    """Everything that a report about one run shows."""
+    run = queries.runs(warehouse).filter(pl.col("run_id") == run_id).row(0, named=True)
+    scenario_summary = queries.scenario_summary(warehouse, run_id)
+    trials = queries.trials(warehouse, run_id)
+    probabilities = curve_probabilities(trials.height)
+    documents = queries.run_facts(warehouse, run_id)
+    return RunReading(
+        run=run,
+        plan=documents["plan"],
+        facts=documents["facts"],
+        outcome=documents["outcome"],
+        cells=cells_of(scenario_summary),
+        trials=trials,
+        trial_summary=queries.trial_summary(warehouse, run_id),
+        scenario_summary=scenario_summary,
+        validations=queries.validations(warehouse, run_id),
+        quantiles=queries.latency_quantiles(warehouse, run_id, probabilities),
+    )
+
+
+def curve_probabilities(trials: int) -> list[float]:
+    """Where to read each trial's distribution: evenly, and closer together in the tail."""
+    points = min(max(POINTS_OF_ALL_CURVES // max(trials, 1), FEWEST_POINTS), MOST_POINTS)
+    even = [round((place + 0.5) / points, 4) for place in range(points)]
+    return sorted({*even, 0.01, 0.5, 0.9, *TAIL})

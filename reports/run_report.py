@@ -1,0 +1,50 @@
+"""The report of one run: a single HTML file that opens anywhere, with no network at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reports import recipe, tables
+from reports.figures import draw_figures
+from reports.findings import findings
+from reports.page import render, write_page
+from reports.reading import RunReading, read_run
+from reports.standing import standings
+from reports.theme import style_variables
+from warehouse.database import Warehouse
+
+
+def write_run_report(warehouse: Warehouse, run_id: str, directory: Path) -> Path:
+    """Write `<directory>/<run_id>.html` and return its path.
+
+    Raises:
+        OSError: the directory cannot be written, or its disk is full; an older page stays whole.
+    """
+    path = directory / f"{run_id}.html"
+    write_page(path, run_page(read_run(warehouse, run_id)))
+    return path
+
+
+def run_page(reading: RunReading) -> str:
+    """The page about one run, as text."""
+    levels = len({cell.label for cell in reading.cells})
+    return render(
+        "run.html",
+        run=reading.run,
+        limits_tag=reading.limits_tag,
+        style_variables=style_variables([levels]),
+        findings=findings(reading.scenario_summary, reading.trial_summary),
+        arrivals={facts.name: facts.arrivals for facts in recipe.workload_facts(reading)},
+        standings=standings(reading),
+        figures=draw_figures(reading),
+        latency_table=tables.latency_table(reading),
+        resource_table=tables.resource_table(reading),
+        trial_table=tables.trial_table(reading),
+        validations=list(reading.validations.iter_rows(named=True)),
+        workloads=recipe.workload_facts(reading),
+        fact_groups=recipe.fact_groups(reading),
+        duration=recipe.duration_words(reading),
+        command_again=recipe.command_again(reading),
+        command_given=recipe.command_given(reading),
+        experiment_text=recipe.experiment_text(reading),
+    )
