@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from poolexp.cgroups.limit import CpuLimit, parse_cfs_files, parse_cpu_max
 from poolexp.errors import LimitsError
@@ -68,7 +69,7 @@ class Layout:
         limits = (read_limit(directory, owner.version) for directory in owner.ancestors())
         return min((each for each in limits if each), key=lambda each: each.cores, default=None)
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, Any]:
         """Tell the layout for the record: kind, places, may we write, the limit above us."""
         try:
             tightest, problem = self.tightest_limit(), None

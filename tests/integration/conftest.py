@@ -1,0 +1,40 @@
+"""A real server and real control groups, for the tests that need them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from poolexp.cgroups import Group, control_groups
+from poolexp.databases.embedded import embedded_server
+from poolexp.databases.server import Server
+from poolexp.datasets import load_dataset
+from poolexp.errors import LimitsError
+
+GROUPS = ("database", "generator", "harness")
+
+
+@pytest.fixture(scope="session")
+async def server() -> AsyncIterator[Server]:
+    """One server with its data set for the whole session, without limits. To be read only."""
+    async with embedded_server(group=None, max_connections=110) as running:
+        await load_dataset(running, "pool_lab")
+        yield running
+
+
+@pytest.fixture
+def groups(groups_allowed: None) -> Iterator[dict[str, Group]]:
+    """Make the control groups of a run."""
+    with control_groups("test", GROUPS) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def groups_allowed() -> None:
+    """Skip where this machine allows no control groups: then there is nothing to test."""
+    try:
+        with control_groups("test", GROUPS):
+            pass
+    except LimitsError as error:
+        pytest.skip(str(error))
