@@ -64,6 +64,8 @@ def _copied(directory: Path, place: Path) -> Path:
     package = directory.parents[1]
     libraries = package.with_name(f"{package.name}.libs")
     copy = place / package.name
+    copy.mkdir()
+    copy.chmod(0o755)  # whatever our umask, the user must be able to pass through
     shutil.copytree(
         directory.parent,
         copy / directory.parent.name,
