@@ -191,9 +191,10 @@ def _translate(path: Path, message: str) -> PoolexpError | None:
     return None
 
 
-def is_damage(error: duckdb.Error) -> bool:
-    """Whether DuckDB complains about the file and not about what was asked."""
-    return any(phrase in str(error) for phrase in _DAMAGE)
+def is_about_the_file(error: duckdb.Error) -> bool:
+    """Whether DuckDB complains about the warehouse's file or its disk, not about what was asked."""
+    message = str(error)
+    return any(phrase in message for phrase in (*_DAMAGE, *_FULL))
 
 
 def damaged(path: Path, what: str) -> WarehouseError:

@@ -12,6 +12,7 @@ from typing import Any
 import great_expectations as gx
 import pandas as pd
 from great_expectations.data_context.types.base import ProgressBarsConfig
+from great_expectations.datasource.fluent.interfaces import Batch
 from great_expectations.expectations.core.expect_column_pair_values_to_be_equal import (
     ExpectColumnPairValuesToBeEqual,
 )
@@ -27,18 +28,19 @@ Judge = Callable[[pd.DataFrame, Expectation], Outcome]
 
 
 def make_judge() -> Judge:
-    """A judge with a context of its own; an expectation can be judged once by it."""
+    """A judge with a context of its own; it keeps the rows that it first saw of each query."""
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
     source = context.data_sources.add_pandas("warehouse")
+    batches: dict[str, Batch] = {}
 
     def judge(rows: pd.DataFrame, expectation: Expectation) -> Outcome:
-        asset = source.add_dataframe_asset(expectation.name)
-        batch = asset.add_batch_definition_whole_dataframe("rows").get_batch({"dataframe": rows})
-        report: Outcome = batch.validate(
-            _wanted(expectation), result_format="COMPLETE"
-        ).to_json_dict()
-        return report
+        query = expectation.query
+        if query not in batches:
+            whole = source.add_dataframe_asset(query).add_batch_definition_whole_dataframe("rows")
+            batches[query] = whole.get_batch({"dataframe": rows})
+        report = batches[query].validate(_wanted(expectation), result_format="COMPLETE")
+        return dict(report.to_json_dict())
 
     return judge
 

@@ -7,15 +7,18 @@ changed is replaced.
 from __future__ import annotations
 
 import hashlib
-import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+
+import duckdb
 
 from poolexp.errors import WarehouseError
-from poolexp.landing import FORMAT, attempt_directories
-from warehouse.database import Warehouse
+from poolexp.landing import attempt_directories
+from warehouse.database import Warehouse, is_about_the_file
+from warehouse.documents import Document, Manifest, PlanDocument, damaged, parse, read_text
 from warehouse.migrate import transaction, utc_now
 from warehouse.statements import statement
 
@@ -41,39 +44,40 @@ def load_plan(warehouse: Warehouse, run_dir: Path) -> None:
     """Land a run's plan, and its facts and outcome as far as they are written.
 
     Raises:
-        WarehouseError: a document is missing, is no JSON or has a newer format.
+        WarehouseError: the plan is missing, or a document is damaged or has a newer format.
     """
-    documents = {name: _text(run_dir / f"{name}.json") for name in ("plan", "run", "outcome")}
-    for name, text in documents.items():
-        if text is not None:
-            _parse(run_dir / f"{name}.json", text)
-    if documents["plan"] is None:
+    path = run_dir / "plan.json"
+    plan = read_text(path)
+    if plan is None:
         raise WarehouseError(
             f"{run_dir} holds no plan.json: it is no run's directory",
             "Name a directory below runs/ of a home.",
         )
-    run_id = json.loads(documents["plan"])["run_id"]
-    digest = hashlib.sha256(repr(documents).encode()).hexdigest()
-    if _known_digest(warehouse, _RUN_DIGEST, run_id) == digest:
-        return
-    with transaction(warehouse.connection):
-        _insert_run(warehouse, run_id, digest, documents)
+    run_id = parse(PlanDocument, path, plan).run_id
+    texts = [plan, *(_checked(run_dir / name) for name in ("run.json", "outcome.json"))]
+    digest = _sha256(repr(texts))
+    if _known_digest(warehouse, _RUN_DIGEST, run_id) != digest:
+        with _refusing(path), transaction(warehouse.connection):
+            _insert_run(warehouse, run_id, digest, *texts)
+
+
+def _checked(path: Path) -> str | None:
+    text = read_text(path)
+    if text is not None:
+        parse(Document, path, text)
+    return text
 
 
 def _insert_run(
-    warehouse: Warehouse, run_id: str, digest: str, documents: dict[str, str | None]
+    warehouse: Warehouse,
+    run_id: str,
+    digest: str,
+    plan: str | None,
+    facts: str | None,
+    outcome: str | None,
 ) -> None:
-    plan = documents["plan"]
-    _run(
-        warehouse,
-        "upsert_run",
-        run_id=run_id,
-        digest=digest,
-        plan=plan,
-        facts=documents["run"],
-        outcome=documents["outcome"],
-        loaded_at=utc_now(),
-    )
+    documents = {"plan": plan, "facts": facts, "outcome": outcome}
+    _run(warehouse, "upsert_run", run_id=run_id, digest=digest, loaded_at=utc_now(), **documents)
     warehouse.connection.execute("DELETE FROM raw.trial WHERE run_id = ?", [run_id])
     _run(warehouse, "insert_trials", run_id=run_id, plan=plan)
 
@@ -84,15 +88,15 @@ class _Attempt:
 
     directory: Path
     text: str
-    manifest: dict[str, Any]
+    manifest: Manifest
 
     @property
-    def key(self) -> dict[str, Any]:
-        return {name: self.manifest[name] for name in ("run_id", "trial", "attempt")}
+    def key(self) -> tuple[str, int, int]:
+        return self.manifest.run_id, self.manifest.trial, self.manifest.attempt
 
     @property
-    def digest(self) -> str:
-        return hashlib.sha256(self.text.encode()).hexdigest()
+    def parameters(self) -> dict[str, str | int]:
+        return dict(zip(("run_id", "trial", "attempt"), self.key, strict=True))
 
 
 def load_attempt(warehouse: Warehouse, attempt_dir: Path) -> int:
@@ -103,62 +107,60 @@ def load_attempt(warehouse: Warehouse, attempt_dir: Path) -> int:
             or its run's plan has not been loaded.
     """
     attempt = _read_attempt(attempt_dir)
-    if _known_digest(warehouse, _ATTEMPT_DIGEST, *attempt.key.values()) == attempt.digest:
+    digest = _sha256(attempt.text)
+    if _known_digest(warehouse, _ATTEMPT_DIGEST, *attempt.key) == digest:
         return 0
     _require_planned(warehouse, attempt)
     for name in _FILES:
         _check_seal(attempt, name)
-    with transaction(warehouse.connection):
-        return _insert_attempt(warehouse, attempt)
+    with _refusing(attempt_dir), transaction(warehouse.connection):
+        return _insert_attempt(warehouse, attempt, digest)
 
 
 def _read_attempt(directory: Path) -> _Attempt:
     path = directory / "trial.json"
-    text = _text(path)
+    text = read_text(path)
     if text is None:
         raise WarehouseError(
             f"{directory} holds no trial.json: it is no attempt's directory",
             "Name a directory like runs/<run>/trial-001/attempt-1.",
         )
-    attempt = _Attempt(directory, text, _parse(path, text))
-    places = directory.parent.parent.name, directory.parent.name, directory.name
-    said = (
-        attempt.key["run_id"],
-        f"trial-{attempt.key['trial']:03d}",
-        f"attempt-{attempt.key['attempt']}",
-    )
-    if places != said:
+    attempt = _Attempt(directory, text, parse(Manifest, path, text))
+    run_id, trial, number = attempt.key
+    said = Path(run_id, f"trial-{trial:03d}", f"attempt-{number}")
+    if directory.absolute().parts[-3:] != said.parts:
         raise WarehouseError(
-            f"{path} is the manifest of {'/'.join(said)}",
+            f"{path} is the manifest of {said}",
             "Put the directory back to where it was measured.",
         )
     return attempt
 
 
-def _insert_attempt(warehouse: Warehouse, attempt: _Attempt) -> int:
+def _insert_attempt(warehouse: Warehouse, attempt: _Attempt, digest: str) -> int:
     for sql in _FORGET_ROWS:
-        warehouse.connection.execute(sql, list(attempt.key.values()))
+        warehouse.connection.execute(sql, list(attempt.key))
     _run(
         warehouse,
         "insert_attempt",
-        **attempt.key,
-        digest=attempt.digest,
+        **attempt.parameters,
+        digest=digest,
         manifest=attempt.text,
         loaded_at=utc_now(),
     )
     landed = {}
     for name, insert in _FILES.items():
-        landed[name] = _run(warehouse, insert, **attempt.key, file=str(attempt.directory / name))
+        file = str(attempt.directory / name)
+        landed[name] = _run(warehouse, insert, **attempt.parameters, file=file)
         _check_rows(attempt, name, landed[name])
     return landed["requests.parquet"]
 
 
 def _require_planned(warehouse: Warehouse, attempt: _Attempt) -> None:
-    run_id, trial, _ = attempt.key.values()
+    run_id, trial, _ = attempt.key
     found = warehouse.connection.execute(
         "SELECT count(*) FROM raw.trial WHERE run_id = ? AND trial = ?", [run_id, trial]
     ).fetchone()
-    if found is None or found[0] == 0:
+    if found == (0,):
         raise WarehouseError(
             f"{attempt.directory} is trial {trial} of run {run_id}, which no loaded plan holds",
             "Load the run's plan first; if it is loaded, the directory belongs to another run.",
@@ -171,13 +173,13 @@ def _check_seal(attempt: _Attempt, name: str) -> None:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
-        found = "nothing"
-    if found != attempt.manifest["files"][name]["sha256"]:
-        raise _changed(path, f"its SHA-256 is not the one in trial.json ({found[:12]}...)")
+        raise _changed(path, "it is missing") from None
+    if name not in attempt.manifest.files or found != attempt.manifest.files[name].sha256:
+        raise _changed(path, "its SHA-256 is not the one in trial.json")
 
 
 def _check_rows(attempt: _Attempt, name: str, found: int) -> None:
-    expected = attempt.manifest["files"][name]["rows"]
+    expected = attempt.manifest.files[name].rows
     if found != expected:
         raise _changed(attempt.directory / name, f"it has {found} rows, trial.json says {expected}")
 
@@ -189,30 +191,19 @@ def _changed(path: Path, how: str) -> WarehouseError:
     )
 
 
-def _text(path: Path) -> str | None:
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Say which file it was that does not fit into the tables."""
     try:
-        return path.read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise WarehouseError(f"{path} cannot be read: {error}", "Look at the file.") from None
+        yield
+    except duckdb.Error as error:
+        if is_about_the_file(error):
+            raise
+        raise damaged(path, str(error).partition("\n")[0]) from error
 
 
-def _parse(path: Path, text: str) -> dict[str, Any]:
-    """A document of a format that this version knows."""
-    try:
-        document = json.loads(text)
-        version = document["format"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise WarehouseError(
-            f"{path} is damaged: {error}", "Bring the file back from a copy."
-        ) from None
-    if version > FORMAT:
-        raise WarehouseError(
-            f"{path} has format {version}; this version of poolexp knows up to {FORMAT}",
-            "Use the newer version of poolexp that wrote it.",
-        )
-    return dict(document)
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _known_digest(warehouse: Warehouse, sql: str, *key: Value) -> str | None:

@@ -10,8 +10,10 @@ import duckdb
 import polars as pl
 
 from poolexp.errors import UsageError
-from warehouse.database import Warehouse, is_damage
+from warehouse.database import Warehouse, is_about_the_file
 from warehouse.statements import statement
+
+_QUESTIONS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 
 def resolve_run(warehouse: Warehouse, reference: str) -> str:
@@ -28,12 +30,11 @@ def resolve_run(warehouse: Warehouse, reference: str) -> str:
         raise UsageError("there are no runs yet", "Make one with `poolexp run`.")
     if reference in ids:
         return reference
-    if labelled := [
-        run_id for run_id, label in zip(ids, known["label"], strict=True) if label == reference
-    ]:
-        return labelled[-1]
     if reference == "latest":
         return ids[-1]
+    labels = zip(ids, known["label"], strict=True)
+    if labelled := [run_id for run_id, label in labels if label == reference]:
+        return labelled[-1]
     return _only_one(reference, [run_id for run_id in ids if run_id.startswith(reference)], ids)
 
 
@@ -115,38 +116,34 @@ def run_sql(warehouse: Warehouse, text: str) -> pl.DataFrame:
     if not warehouse.read_only:
         raise ValueError("a person's SQL runs on a warehouse that is open for reading only")
     try:
-        _require_question(warehouse.connection.extract_statements(text))
+        _require_question(warehouse.connection.extract_statements(text), text)
         return warehouse.connection.execute(text).pl()
     except duckdb.Error as error:
-        if is_damage(error):
+        if is_about_the_file(error):
             raise
         raise UsageError(
             f"the SQL was refused: {error}", "See the README's list of views."
         ) from None
 
 
-def _require_question(statements: Sequence[duckdb.Statement]) -> None:
+def _require_question(statements: Sequence[duckdb.Statement], text: str) -> None:
     if len(statements) != 1:
         raise UsageError(
             f"one SQL statement is expected, not {len(statements)}", "Give a single SELECT."
         )
-    kind = statements[0].type
-    text = _without_comments(statements[0].query)
-    if kind not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN) or text.startswith(
-        "pragma"
-    ):
+    first_word = _first_word(text)
+    # DuckDB takes some pragmas for questions, because it answers them by SELECT.
+    if statements[0].type not in _QUESTIONS or first_word == "PRAGMA":
         raise UsageError(
-            f"only questions can be asked here, not {text.split()[0].upper()}",
+            f"only questions can be asked here, not {first_word}",
             "Use SELECT (also WITH, FROM, DESCRIBE, SUMMARIZE); the warehouse is read only.",
         )
 
 
-def _without_comments(sql: str) -> str:
-    """The statement in small letters from its first token on that is no comment."""
-    for offset, kind in duckdb.tokenize(sql):
-        if kind != duckdb.token_type.comment:
-            return sql[offset:].lower()
-    return sql.lower()
+def _first_word(text: str) -> str:
+    """The first word behind spaces and comments, which are no tokens, in capitals."""
+    offset, _ = duckdb.tokenize(text)[0]
+    return text[offset:].split(maxsplit=1)[0].upper()
 
 
 def _frame(warehouse: Warehouse, sql: str, *parameters: str | list[float]) -> pl.DataFrame:

@@ -17,10 +17,10 @@ in_numbers AS (
         trial,
         attempt,
         control_group,
-        CAST(limits ->> '$.before.cores' AS DOUBLE) AS before_cores,
-        CAST(limits ->> '$.before.period_ms' AS DOUBLE) AS before_period_ms,
-        CAST(limits ->> '$.after.cores' AS DOUBLE) AS after_cores,
-        CAST(limits ->> '$.after.period_ms' AS DOUBLE) AS after_period_ms
+        TRY_CAST(limits ->> '$.before.cores' AS DOUBLE) AS before_cores,
+        TRY_CAST(limits ->> '$.before.period_ms' AS DOUBLE) AS before_period_ms,
+        TRY_CAST(limits ->> '$.after.cores' AS DOUBLE) AS after_cores,
+        TRY_CAST(limits ->> '$.after.period_ms' AS DOUBLE) AS after_period_ms
     FROM found
 )
 

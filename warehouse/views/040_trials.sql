@@ -59,7 +59,7 @@ SELECT
         WHEN accepted.attempt IS NOT NULL THEN 'accepted'
         ELSE coalesce(attempts.newest_status, 'missing')
     END AS status,
-    CAST(attempt.manifest ->> '$.origin_at' AS TIMESTAMPTZ) AT TIME ZONE 'UTC' AS origin_at,
+    TRY_CAST(attempt.manifest ->> '$.origin_at' AS TIMESTAMPTZ) AT TIME ZONE 'UTC' AS origin_at,
     attempt.warm_up_ns,
     attempt.end_ns,
     CASE
@@ -68,10 +68,10 @@ SELECT
     CASE
         WHEN planned.generator_cores IS NOT NULL THEN on_generator.in_force
     END AS generator_limit_in_force,
-    CAST(attempt.manifest ->> '$.generator.gc_collections' AS BIGINT) AS gc_collections,
-    CAST(attempt.manifest ->> '$.maintenance.changed' AS BOOLEAN) AS maintenance_changed,
-    CAST(attempt.manifest ->> '$.generator.connections_opened' AS INTEGER) AS connections_opened,
-    CAST(attempt.manifest ->> '$.generator.connections_lost' AS INTEGER) AS connections_lost,
+    TRY_CAST(attempt.manifest ->> '$.generator.gc_collections' AS BIGINT) AS gc_collections,
+    TRY_CAST(attempt.manifest ->> '$.maintenance.changed' AS BOOLEAN) AS maintenance_changed,
+    TRY_CAST(attempt.manifest ->> '$.generator.connections_opened' AS INTEGER) AS connections_opened,
+    TRY_CAST(attempt.manifest ->> '$.generator.connections_lost' AS INTEGER) AS connections_lost,
     attempt.schedule_hash
 FROM raw.trial AS planned
 LEFT JOIN attempts USING (run_id, trial)

@@ -1,4 +1,5 @@
--- One row a run, out of its documents; NULL for what it has not written yet.
+-- One row a run, out of its documents; NULL for what it has not written yet, or what
+-- cannot be read: one odd document must not hide all the other runs.
 CREATE VIEW runs AS
 WITH counted AS (
     SELECT
@@ -17,13 +18,13 @@ SELECT
     plan ->> '$.experiment.question' AS question,
     coalesce(outcome ->> '$.state', 'running') AS state,
     created_at,
-    CAST(facts ->> '$.started_at' AS TIMESTAMPTZ) AT TIME ZONE 'UTC' AS started_at,
-    CAST(outcome ->> '$.finished_at' AS TIMESTAMPTZ) AT TIME ZONE 'UTC' AS finished_at,
+    TRY_CAST(facts ->> '$.started_at' AS TIMESTAMPTZ) AT TIME ZONE 'UTC' AS started_at,
+    TRY_CAST(outcome ->> '$.finished_at' AS TIMESTAMPTZ) AT TIME ZONE 'UTC' AS finished_at,
     outcome ->> '$.error' AS error,
-    CAST(plan ->> '$.experiment.design.repetitions' AS INTEGER) AS repetitions,
-    CAST(plan ->> '$.experiment.design.seed' AS BIGINT) AS seed,
-    CAST(plan ->> '$.experiment.design.warm_up_s' AS DOUBLE) AS warm_up_s,
-    CAST(plan ->> '$.experiment.design.measure_s' AS DOUBLE) AS measure_s,
+    TRY_CAST(plan ->> '$.experiment.design.repetitions' AS INTEGER) AS repetitions,
+    TRY_CAST(plan ->> '$.experiment.design.seed' AS BIGINT) AS seed,
+    TRY_CAST(plan ->> '$.experiment.design.warm_up_s' AS DOUBLE) AS warm_up_s,
+    TRY_CAST(plan ->> '$.experiment.design.measure_s' AS DOUBLE) AS measure_s,
     counted.planned_trials,
     counted.landed_trials,
     counted.planned_measured,
@@ -35,16 +36,16 @@ SELECT
     facts ->> '$.limits.remedy' AS limits_remedy,
     facts ->> '$.host.host_key' AS host_key,
     facts ->> '$.host.cpu_model' AS host_cpu_model,
-    CAST(facts ->> '$.host.cpu_count' AS INTEGER) AS host_cpu_count,
+    TRY_CAST(facts ->> '$.host.cpu_count' AS INTEGER) AS host_cpu_count,
     facts ->> '$.host.kernel' AS host_kernel,
     facts ->> '$.database.kind' AS database_kind,
     facts ->> '$.database.version' AS database_version,
     plan ->> '$.experiment_source' AS experiment_source,
     plan ->> '$.experiment_hash' AS experiment_hash,
     facts ->> '$.version' AS version,
-    CAST(outcome ->> '$.wall_s.start_up' AS DOUBLE) AS start_up_s,
-    CAST(outcome ->> '$.wall_s.trials' AS DOUBLE) AS trials_s,
-    CAST(outcome ->> '$.wall_s.landing' AS DOUBLE) AS landing_s,
+    TRY_CAST(outcome ->> '$.wall_s.start_up' AS DOUBLE) AS start_up_s,
+    TRY_CAST(outcome ->> '$.wall_s.trials' AS DOUBLE) AS trials_s,
+    TRY_CAST(outcome ->> '$.wall_s.landing' AS DOUBLE) AS landing_s,
     facts
 FROM raw.run
 LEFT JOIN counted USING (run_id)

@@ -1,0 +1,28 @@
+"""What tests of several packages share: runs on disk and in a warehouse, made once."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from synthetic_runs import write_run
+
+from warehouse.database import open_warehouse
+from warehouse.load import load_run
+
+
+@pytest.fixture(scope="session")
+def landed_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with one sound synthetic run of pool-lab-quick in its warehouse; to be read only."""
+    home = tmp_path_factory.mktemp("landed") / "home"
+    run = write_run(home)
+    with open_warehouse(home) as warehouse:
+        load_run(warehouse, run)
+    return home
+
+
+@pytest.fixture
+def own_home(landed_home: Path, tmp_path: Path) -> Path:
+    """A copy of that home, to be changed."""
+    return Path(shutil.copytree(landed_home, tmp_path / "home"))
