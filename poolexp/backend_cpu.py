@@ -5,10 +5,22 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from poolexp.errors import DatabaseError
 
 _NS_PER_S = 1_000_000_000
+
+
+class Clock(Protocol):
+    """Something that tells CPU time in ns, in steps of `grain_ns`."""
+
+    @property
+    def grain_ns(self) -> int:
+        """The step that the clock advances by."""
+
+    def read_ns(self) -> int:
+        """Read the CPU time so far."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from itertools import count
 
 import asyncpg
 
-from poolexp.backend_cpu import CpuClock, cpu_clock
+from poolexp.backend_cpu import Clock, cpu_clock
 from poolexp.errors import DatabaseError
 from poolexp.workload import Argument
 
@@ -28,7 +28,10 @@ _HOPELESS = 0.25
 _NS_PER_MS = 1_000_000
 
 _GROWTH = 3
-_OVERFLOW_ROUNDS = 30
+# One step does not overshoot by much, whatever a first measurement says; and past so many
+# repetitions a statement does not depend on them at all.
+_OVERFLOW_GROWTH = 20
+_OVERFLOW_MOST = 10_000
 # Around the first guess the relation of value and cost is a line, near enough.
 _FIT_FACTORS = (0.7, 0.9, 1.1, 1.3)
 _FIT_BATCHES = 5
@@ -39,6 +42,7 @@ _VERIFY_ROUNDS = 6
 _BATCH = 5
 _BATCH_NS = 3 * _NS_PER_MS
 _BATCH_GRAINS = 50
+_BATCH_MOST = 10_000
 
 BuildArguments = Callable[[int, int, int], tuple[Argument, ...]]
 """(value, overflow value, number of the draw) -> the arguments of one execution."""
@@ -84,7 +88,7 @@ class Costs:
     def __init__(
         self,
         statement: asyncpg.prepared_stmt.PreparedStatement,
-        clock: CpuClock,
+        clock: Clock,
         arguments: BuildArguments,
     ) -> None:
         self._statement = statement
@@ -121,15 +125,18 @@ class Costs:
     async def _batch_size(self, setting: Setting) -> int:
         needed_ns = max(_BATCH_NS, _BATCH_GRAINS * self._clock.grain_ns)
         executions = _BATCH
+        cpu_ms = await self.batch(setting, executions)
         # A clock of coarse steps may see no time at all in few executions.
-        while (cpu_ms := await self.batch(setting, executions)) <= 0:
+        while cpu_ms <= 0 and executions < _BATCH_MOST:
             executions *= 4
-        return max(_BATCH, math.ceil(needed_ns / (cpu_ms * _NS_PER_MS)))
+            cpu_ms = await self.batch(setting, executions)
+        wanted = math.ceil(needed_ns / max(cpu_ms * _NS_PER_MS, 1))
+        return min(_BATCH_MOST, max(_BATCH, wanted))
 
 
 def _cost(batches_ms: Sequence[float]) -> Cost:
     lower, median, upper = statistics.quantiles(batches_ms, n=4)
-    return Cost(median, (upper - lower) / median)
+    return Cost(median, (upper - lower) / median if median else 0.0)
 
 
 async def find(costs: Costs, request: CalibrationRequest) -> tuple[Setting, Cost]:
@@ -150,23 +157,24 @@ async def _guess(costs: Costs, request: CalibrationRequest) -> Setting:
     while cost_ms < request.target_cpu_ms and setting.value < request.upper:
         setting = replace(setting, value=min(request.upper, setting.value * _GROWTH))
         cost_ms = await _quick(costs, setting)
-    for _ in range(_OVERFLOW_ROUNDS):
-        if cost_ms >= request.target_cpu_ms:
-            break
+    while cost_ms < request.target_cpu_ms:
         setting = _overflowed(setting, request, cost_ms)
         cost_ms = await _quick(costs, setting)
     return _scaled(setting, request, request.target_cpu_ms / cost_ms)
 
 
 async def _quick(costs: Costs, setting: Setting) -> float:
-    return statistics.median([await costs.batch(setting) for _ in range(3)])
+    (cost,) = await costs.compare([setting], 3)
+    return cost.cpu_ms
 
 
 def _overflowed(setting: Setting, request: CalibrationRequest, cost_ms: float) -> Setting:
-    if request.overflow is None:
+    if request.overflow is None or setting.overflow >= _OVERFLOW_MOST:
         raise _out_of_reach(request, f"{request.upper} costs {cost_ms:.3g} ms")
-    wanted = math.ceil(setting.overflow * request.target_cpu_ms / max(cost_ms, 0.001))
-    return replace(setting, overflow=max(setting.overflow + 1, wanted))
+    factor = min(_OVERFLOW_GROWTH, request.target_cpu_ms / max(cost_ms, 0.001))
+    return replace(
+        setting, overflow=max(setting.overflow + 1, math.ceil(setting.overflow * factor))
+    )
 
 
 def _out_of_reach(request: CalibrationRequest, fact: str) -> DatabaseError:
