@@ -26,6 +26,8 @@ def show(value: float | None, decimals: int | None = None) -> str:
     """A number with `decimals`, or with as many as its own size asks for."""
     if value is None or not math.isfinite(value):
         return MISSING
+    if value == 0 and decimals is None:
+        return "0"
     places = decimals_for([value]) if decimals is None else decimals
     text = f"{value:,.{places}f}"
     return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text

@@ -25,6 +25,8 @@ from markupsafe import Markup, escape
 from poolexp.landing import sync_directory
 from reports.numbers import MISSING
 
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_SIGNS = {chr(code): chr(0x2400 + code) for code in range(0x20)}
 _EFFECT = re.compile(r"([\d,.]+ to [\d,.]+ ms|was [\d,.]+ ms)")
 
 
@@ -70,12 +72,20 @@ def moment(value: datetime | None) -> str:
     return f"{aware.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
+def visible(value: object) -> object:
+    """A text in which no character acts unseen: controls and changes of direction get a sign."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return _UNSEEN.sub(lambda found: _SIGNS.get(found[0], "\ufffd"), value)
+
+
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("reports"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=visible,
         trim_blocks=True,
         lstrip_blocks=True,
     )

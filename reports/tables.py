@@ -9,7 +9,7 @@ import polars as pl
 
 from reports.figures.figure import rows_heading
 from reports.numbers import (
-    MISSING,
+    counted,
     decimals_for,
     show,
     show_count,
@@ -93,6 +93,8 @@ class Table:
     columns: tuple[Column, ...]
     groups: tuple[Group, ...]
     note: str = ""
+    dense: bool = False
+    """Whether it has so many columns that ranges stand below their numbers, and heads break."""
 
 
 def latency_table(reading: RunReading) -> Table:
@@ -149,10 +151,10 @@ def _thin(statistic: str, units: int) -> bool:
 
 def _spread(row: Facts, metric: str, decimals: int | None = None) -> Entry:
     value, least, most = row[metric], row[f"{metric}_min"], row[f"{metric}_max"]
-    places = decimals_for([value]) if decimals is None else decimals
+    places = decimals_for([least if value is None else value]) if decimals is None else decimals
     # With one usable trial the range would only say the number again.
-    beside = show_range(least, most, places) if row["usable"] > 1 and least is not None else ""
-    text = show(value, places)
+    beside = _range(least, most, places) if row["usable"] > 1 and least is not None else ""
+    text = show(value, places) if value else show(value)
     return Entry(text, value, "" if beside == text else beside, metric)
 
 
@@ -179,8 +181,9 @@ def resource_table(reading: RunReading) -> Table:
             Column("harness", "cores", ranged=True),
         ),
         tuple(groups),
-        f"Medians over the repetitions; beside each {RANGE} of them. "
+        f"Medians over the repetitions; below each {RANGE} of them. "
         "Connections used are those that served at least one request of the window.",
+        dense=True,
     )
 
 
@@ -204,10 +207,18 @@ def _resource_row(row: Facts, cell: Cell) -> Row:
     )
 
 
+def _range(least: float, most: float | None, decimals: int) -> str:
+    """The least and the most; without a most, one of the trials failed where it would be."""
+    if most is None:
+        return f"{show(least, decimals)}–failed"
+    return show_range(least, most, decimals)
+
+
 def _share_spread(row: Facts, metric: str) -> Entry:
     value, least, most = row[metric], row[f"{metric}_min"], row[f"{metric}_max"]
     ends = dict.fromkeys([show_share(least), show_share(most)])
-    beside = "–".join(ends) if row["usable"] > 1 and len(ends) > 1 else ""
+    both = "–".join(ends).replace(" %–", "–", 1)
+    beside = both if row["usable"] > 1 and len(ends) > 1 else ""
     return Entry(show_share(value), value, beside, metric)
 
 
@@ -223,7 +234,7 @@ TRIAL_METRICS: tuple[tuple[str, Column, int | None], ...] = (
     ("database_cpu_cores", Column("database", "cores"), 3),
     ("database_throttled_share", Column("throttled", "of active periods"), None),
     ("database_memory_mib", Column("database", "MiB"), None),
-    ("backends", Column("connections used"), 0),
+    ("backends", Column("used", "connections"), 0),
 )
 
 
@@ -245,15 +256,14 @@ def trial_table(reading: RunReading) -> Table:
         (
             Column("trial"),
             Column("scenario", numeric=False),
-            Column("requests"),
+            Column("n"),
             Column("failed"),
             *(column for _, column, _ in TRIAL_METRICS),
-            Column("attempts"),
-            Column("status", numeric=False),
-            Column("limits in force", numeric=False),
+            Column("remark", numeric=False),
         ),
         tuple(groups),
         note,
+        dense=True,
     )
 
 
@@ -278,17 +288,19 @@ def _trial_row(row: Facts) -> Row:
             Entry(show_count(row["n"]), row["n"], name="n"),
             Entry(show_count(row["failed"]), row["failed"], name="failed"),
             *numbers,
-            Entry(str(row["attempts"]), row["attempts"], name="attempts"),
-            Entry(row["status"]),
-            Entry(_limits_words(row)),
+            Entry(_remark(row)),
         ),
     )
 
 
-def _limits_words(row: Facts) -> str:
-    found = [
-        f"{group} {'yes' if row[f'{group}_limit_in_force'] else 'NO'}"
+def _remark(row: Facts) -> str:
+    """What is unusual about a trial, or that nothing is."""
+    if row["status"] != "accepted":
+        return f"{row['status']}, {counted(row['attempts'], 'attempt')}"
+    told = [f"attempt {row['attempt']}"] if row["attempts"] > 1 else []
+    told += [
+        f"limit of the {group} NOT in force"
         for group in ("database", "generator")
-        if row[f"{group}_limit_in_force"] is not None
+        if row[f"{group}_limit_in_force"] is False
     ]
-    return ", ".join(found) or MISSING
+    return "; ".join(told) or "as planned"

@@ -88,7 +88,7 @@ _RAMP = (
     "#fde725",
 )
 _LIGHT_PART = 0.0, 0.72
-_DARK_PART = 0.38, 1.0
+_DARK_PART = 0.38, 0.94
 
 # For workloads, which have no order: apart in hue and in lightness.
 _SERIES_LIGHT = ("#2c6fad", "#c2570c", "#128064", "#8a4f9e", "#7a6a00", "#4d5a66")

@@ -81,7 +81,7 @@ def _numbers(stack: Stack, rows: Rows, scale: alt.Scale) -> alt.Chart:
     ]
     chart: alt.Chart = (
         alt.Chart(data(inside))
-        .mark_text(baseline="middle")
+        .mark_text(baseline="middle", aria=False)
         .encode(
             x=alt.X("middle:Q", scale=scale),
             y=rows.channel(),
@@ -108,7 +108,9 @@ def _ticks(stack: Stack, rows: Rows, measure: Measure, scale: alt.Scale) -> alt.
 def _totals(stack: Stack, rows: Rows, scale: alt.Scale) -> alt.Chart:
     chart: alt.Chart = (
         alt.Chart(data(stack.totals))
-        .mark_text(align="left", baseline="middle", dx=7, fontSize=13, fontWeight="bold")
+        .mark_text(
+            align="left", baseline="middle", dx=7, fontSize=13, fontWeight="bold", aria=False
+        )
         .encode(x=alt.X("value:Q", scale=scale), y=rows.channel(), text="text:N")
     )
     return chart
