@@ -14,15 +14,13 @@ from typing import Any, Literal
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
-from reports.run_report import write_run_report
-from rich.console import Console
-from warehouse.validate import ValidationReport, validate_run
 
 from flows.benchmark_result import Finished
 from flows.progress import Reporter, reporting
 from flows.provisioning import Provision, announce, provisioned
 from flows.signals import keep_supervision
 from flows.stopwatch import Stopwatch
+from flows.terminal import make_console
 from poolexp.catalogue import load_experiment, source_of
 from poolexp.errors import PoolexpError
 from poolexp.experiment import without_limits
@@ -31,8 +29,10 @@ from poolexp.landing import write_json
 from poolexp.measuring import Bench, measure
 from poolexp.plan import Plan, make_plan
 from poolexp.records import Origin, outcome_document, plan_document
+from reports.run_report import write_run_report
 from warehouse.database import open_warehouse
 from warehouse.load import load_attempt, load_plan
+from warehouse.validate import ValidationReport, validate_run
 
 LimitsMode = Literal["auto", "required", "off"]
 
@@ -126,7 +126,7 @@ async def benchmark(
     chosen = load_experiment(experiment, repetitions=repetitions, seed=seed)
     plan = make_plan(without_limits(chosen) if limits == "off" else chosen, new_run_id())
     place = prepare_home(Path(home))
-    with hold_home(place, plan.run_id), reporting(plan, Console()) as out:
+    with hold_home(place, plan.run_id), reporting(plan, make_console()) as out:
         async with AsyncExitStack() as stack:
             binaries = Path(pg_bin) if pg_bin else None
             provided = await provision(plan, place, stack, limits, binaries, out)

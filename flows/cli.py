@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from flows import terminal
 from flows.environment import prepare_environment
+from flows.provisioning import require_limits
 from flows.signals import StoppedBySignalError, run_until_signal
 from poolexp.catalogue import built_in_names, load_experiment, source_of
 from poolexp.errors import BusyError, ExperimentError, PoolexpError, UsageError
-from poolexp.home import prepare_home, refuse_if_busy
+from poolexp.home import new_run_id, prepare_home, refuse_if_busy
 from poolexp.plan import make_plan
 from warehouse.database import open_warehouse
 from warehouse.queries import resolve_run, run_sql
@@ -109,9 +109,11 @@ def run(
 ) -> None:
     """Measure an experiment: provision, run every trial, land, validate, report."""
     # What is wrong with the call is said at once, before Prefect is imported and started.
-    load_experiment(experiment, repetitions=repetitions, seed=seed)
+    chosen = load_experiment(experiment, repetitions=repetitions, seed=seed)
     place = prepare_home(home)
     refuse_if_busy(place)
+    if limits is LimitsMode.REQUIRED:
+        require_limits(make_plan(chosen, new_run_id()))
     prepare_environment(place)
     from flows.benchmark import benchmark
 
@@ -127,8 +129,8 @@ def run(
         )
     )
     with open_warehouse(place, read_only=True) as warehouse:
-        terminal.show_run(Console(), warehouse, finished.run_id)
-    terminal.show_end(Console(), finished)
+        terminal.show_run(terminal.make_console(), warehouse, finished.run_id)
+    terminal.show_end(terminal.make_console(), finished)
     if open_report:
         typer.launch(finished.report.as_uri())
     raise typer.Exit(0 if finished.validation.success else INVALID)
@@ -147,7 +149,7 @@ def plan(
     if as_json:
         typer.echo(json.dumps(terminal.plan_as_json(planned), indent=1))
     else:
-        terminal.show_plan(Console(), planned)
+        terminal.show_plan(terminal.make_console(), planned)
 
 
 @app.command()
@@ -160,21 +162,23 @@ def experiments(
     if name is not None:
         typer.echo(source_of(name)[1], nl=False)
     else:
-        terminal.show_experiments(Console(), [load_experiment(each) for each in built_in_names()])
+        terminal.show_experiments(
+            terminal.make_console(), [load_experiment(each) for each in built_in_names()]
+        )
 
 
 @app.command()
 def runs(home: HomeOption = Path("var")) -> None:
     """List the runs in the warehouse, the newest last."""
     with open_warehouse(home, read_only=True) as warehouse:
-        terminal.show_runs(Console(), warehouse)
+        terminal.show_runs(terminal.make_console(), warehouse)
 
 
 @app.command()
 def show(run: RunArgument = "latest", home: HomeOption = Path("var")) -> None:
     """Show one run's summary in the terminal."""
     with open_warehouse(home, read_only=True) as warehouse:
-        terminal.show_run(Console(), warehouse, resolve_run(warehouse, run))
+        terminal.show_run(terminal.make_console(), warehouse, resolve_run(warehouse, run))
 
 
 @app.command()
@@ -184,7 +188,7 @@ def validate(run: RunArgument = "latest", home: HomeOption = Path("var")) -> Non
 
     with open_warehouse(home) as warehouse:
         judged = validate_run(warehouse, resolve_run(warehouse, run))
-    terminal.show_validation(Console(), judged)
+    terminal.show_validation(terminal.make_console(), judged)
     raise typer.Exit(0 if judged.success else INVALID)
 
 
@@ -215,7 +219,7 @@ def sql(
     """Ask the warehouse in SQL; nothing can be changed and no file can be read."""
     with open_warehouse(home, read_only=True) as warehouse:
         frame = run_sql(warehouse, statement)
-    terminal.show_frame(Console(), frame, output)
+    terminal.show_frame(terminal.make_console(), frame, output)
 
 
 def exit_code(error: PoolexpError) -> int:

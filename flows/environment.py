@@ -19,7 +19,10 @@ def prepare_environment(home: Path) -> None:
         "DO_NOT_TRACK": "1",
         # A fresh state directory takes 15 to 19 s here, more than Prefect's own patience.
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+        # Errors are told once, by the command, with their remedy; Prefect's own account of them
+        # goes to its API, where its pages show it, and not to the terminal.
         "PREFECT_LOGGING_LEVEL": "WARNING",
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
         "PREFECT_SERVER_LOGGING_LEVEL": "ERROR",
         "PREFECT_CLI_PROMPT": "false",
     }

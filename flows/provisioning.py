@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from poolexp.calibration import Calibration, calibrate_workload
-from poolexp.databases.facts import query_plan, server_facts
-from poolexp.datasets import load_dataset
-from poolexp.host import host_facts
 
 from flows.progress import Reporter
+from poolexp.calibration import Calibration, calibrate_workload
 from poolexp.cgroups import Group, control_groups
 from poolexp.databases.embedded import embedded_server
+from poolexp.databases.facts import query_plan, server_facts
 from poolexp.databases.server import Server
+from poolexp.datasets import load_dataset
 from poolexp.errors import LimitsError
+from poolexp.host import host_facts
 from poolexp.landing import FORMAT, run_directory
 from poolexp.measuring import Bench
 from poolexp.plan import Plan
@@ -79,6 +79,12 @@ async def provisioned(
             directory = run_directory(home, plan.run_id)
             bench = Bench(plan.run_id, directory, plan.experiment, server, groups, found)
             yield Provision(bench, state, document)
+
+
+def require_limits(plan: Plan) -> None:
+    """Raise LimitsError if the plan's limits cannot be set here; leave nothing behind."""
+    with _limited_groups(plan, "required"):
+        pass
 
 
 def announce(state: LimitsState, reporter: Reporter) -> None:

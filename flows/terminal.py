@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -12,16 +13,17 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from warehouse.validate import ValidationReport
 
 from flows.benchmark_result import Finished
 from flows.progress import duration
 from poolexp.experiment import Experiment
 from poolexp.plan import Plan, make_plan
 from poolexp.records import planned_trial
-from reports.summary import SUMMARY_HEADINGS, headline, limits_tag, summary_rows
+from reports.numbers import show, show_count, show_share
+from reports.summary import SummaryRow, headline, limits_tag, summary_rows
 from warehouse import queries
 from warehouse.database import Warehouse
+from warehouse.validate import ValidationReport
 
 
 class OutputFormat(StrEnum):
@@ -31,6 +33,16 @@ class OutputFormat(StrEnum):
     CSV = "csv"
     JSON = "json"
     PARQUET = "parquet"
+
+
+PIPED_WIDTH = 120
+"""Columns where the output is no terminal: room for the tables, and diffs stay readable."""
+
+
+def make_console() -> Console:
+    """A console that is as wide as the terminal, or wide enough where there is none."""
+    console = Console()
+    return console if console.is_terminal else Console(width=PIPED_WIDTH)
 
 
 def _table(title: str, headings: Iterable[str], *, text_columns: int = 1) -> Table:
@@ -160,11 +172,7 @@ def show_run(console: Console, warehouse: Warehouse, run_id: str) -> None:
     for sentence in headline(scenarios, trials, limits_tag=tag):
         console.print(Text(sentence))
         console.print()
-    title = "Medians over the repetitions, in ms" + (f"; {tag}" if tag else "")
-    table = _table(title, SUMMARY_HEADINGS)
-    for summary in summary_rows(scenarios):
-        _add(table, summary.cells())
-    console.print(table)
+    console.print(_summary_table(console.width, summary_rows(scenarios), tag))
     console.print(
         Text(
             f"State: {run['state']}. Validation: {_validity(run['validated'])}. "
@@ -173,6 +181,46 @@ def show_run(console: Console, warehouse: Warehouse, run_id: str) -> None:
             + "."
         )
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One column of the summary; left out where the terminal is narrower than `from_width`."""
+
+    heading: str
+    text: Callable[[SummaryRow], str]
+    from_width: int = 0
+
+
+_SUMMARY_COLUMNS = (
+    _Column("scenario", lambda row: row.scenario),
+    _Column("n", lambda row: show_count(row.n), from_width=110),
+    _Column("failed", lambda row: show_count(row.failed) if row.failed else "", from_width=90),
+    _Column("mean", lambda row: show(row.end_to_end_mean_ms)),
+    _Column("p50", lambda row: show(row.end_to_end_p50_ms), from_width=100),
+    _Column("p99", lambda row: show(row.end_to_end_p99_ms)),
+    _Column("acquire", lambda row: show(row.acquire_wait_mean_ms)),
+    _Column("trip", lambda row: show(row.round_trip_mean_ms)),
+    _Column("release", lambda row: show(row.release_mean_ms), from_width=90),
+    _Column("throttled", lambda row: show_share(row.database_throttled_share), from_width=80),
+    _Column("cores", lambda row: show(row.database_cpu_cores, 3), from_width=84),
+    _Column("MiB", lambda row: show(row.database_memory_mib, 0)),
+)
+
+
+def _summary_table(width: int, rows: Sequence[SummaryRow], tag: str) -> Table:
+    """The compact table: as many columns as the terminal has room for."""
+    columns = [column for column in _SUMMARY_COLUMNS if width >= column.from_width]
+    title = (
+        "Medians over the repetitions: end to end (mean, p99) and the means of its phases in ms, "
+        "then the database's throttled share of active periods, CPU cores and memory"
+    )
+    table = _table(title + (f"; {tag}" if tag else ""), (column.heading for column in columns))
+    for column in table.columns:
+        column.no_wrap = True
+    for row in rows:
+        _add(table, (column.text(row) for column in columns))
+    return table
 
 
 def show_validation(console: Console, judged: ValidationReport) -> None:

@@ -26,7 +26,7 @@ from poolexp.experiment import Experiment
 from poolexp.generator_process import Column, GeneratorProcess, generator_process
 from poolexp.landing import COUNTERS, REQUESTS, attempt_directory, write_attempt
 from poolexp.pacing import spin_budget_ns
-from poolexp.plan import Trial
+from poolexp.plan import UNLIMITED_PERIOD_MS, Trial
 from poolexp.pools import OPENING_TIMEOUT_S
 from poolexp.records import Course, manifest
 from poolexp.request_log import INSTANTS, NEVER, OUTCOMES
@@ -84,7 +84,7 @@ async def measure(
             await before_origin
         _set_limits(bench, trial, lifted=False)
         limits_before = _limits_in_force(bench)
-        origin_ns = _choose_origin(trial)
+        origin_ns = origin_after(time.monotonic_ns() + IDLE_NS, trial)
         await generator.tell(origin_ns=origin_ns)
         readings = await _watch(bench.groups, planned, origin_ns)
         await generator.hear("measured", within_s=2 * bench.experiment.design.drain_s + _MARGIN_S)
@@ -156,12 +156,15 @@ def _limits_in_force(bench: Bench) -> dict[str, CpuLimit | None]:
     return {name: bench.groups[name].limit_in_force() for name in _LIMITED if name in bench.groups}
 
 
-def _choose_origin(trial: Trial) -> int:
-    """The first instant after the idle time that lies at the trial's offset within the period."""
+def origin_after(earliest_ns: int, trial: Trial) -> int:
+    """The first instant from `earliest_ns` on that lies at the trial's offset in the period.
+
+    The period is the database's, or the generator's where only that is limited: the kernel
+    renews a quota at whole periods of the monotonic clock, shifted by a constant of the group.
+    """
     limit = trial.scenario.database_limit or trial.scenario.generator_limit
-    period_ns = round((limit.period_ms if limit else 10.0) * NS_PER_S / 1000)
-    earliest = time.monotonic_ns() + IDLE_NS
-    return earliest + (trial.start_offset_ns - earliest) % period_ns
+    period_ns = round((limit.period_ms if limit else UNLIMITED_PERIOD_MS) * NS_PER_S / 1000)
+    return earliest_ns + (trial.start_offset_ns - earliest_ns) % period_ns
 
 
 async def _watch(

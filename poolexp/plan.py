@@ -21,6 +21,10 @@ START_AND_END_S = 25.0
 """Starting Prefect and the server before, validating and reporting after the trials."""
 
 
+UNLIMITED_PERIOD_MS = 10.0
+"""Start offsets are drawn over this period where nothing is limited, so that plans agree."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One scenario, to be measured once.
@@ -120,7 +124,7 @@ def _start_offsets(experiment: Experiment, scenario: Scenario) -> list[int]:
     meets one phase of the period throughout; over the repetitions all phases are to be met.
     """
     limit = scenario.database_limit or scenario.generator_limit
-    period_ns = round((limit.period_ms if limit else 10.0) * NS_PER_S / 1000)
+    period_ns = round((limit.period_ms if limit else UNLIMITED_PERIOD_MS) * NS_PER_S / 1000)
     random = _random(experiment, "offset", scenario.slug)
     repetitions = experiment.design.repetitions
     offsets = [

@@ -1,0 +1,180 @@
+"""The generator in its own process, against a real server: what it records, and when it fails."""
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from poolexp.arrivals import ArrivalSchedule, schedule
+from poolexp.databases.server import Server, connected
+from poolexp.errors import TrialError
+from poolexp.generator_process import Column, GeneratorProcess, generator_process
+from poolexp.request_log import (
+    ACQUIRE_TIMEOUT,
+    DONE,
+    ERROR,
+    INSTANTS,
+    NEVER,
+    QUERY_TIMEOUT,
+)
+from poolexp.workload import BurstArrivals, UniformArrivals
+
+SOON_NS = 20_000_000
+
+
+def uniform(rate_per_s: float = 100, measure_s: float = 0.5) -> ArrivalSchedule:
+    arrivals = UniformArrivals(kind="uniform", rate_per_s=rate_per_s)
+    return schedule(arrivals, warm_up_s=0.1, measure_s=measure_s)
+
+
+def order(
+    server: Server, generator: GeneratorProcess, planned: ArrivalSchedule, **changes: Any
+) -> dict[str, Any]:
+    return {
+        "connect": server.connect_arguments(),
+        "pool_size": 3,
+        "pool_reset": True,
+        "acquire_timeout_s": None,
+        "query_timeout_s": None,
+        "sql": "SELECT $1::int",
+        "arguments": [[seq] for seq in range(len(planned))],
+        "planned_ns": planned.planned_ns.tolist(),
+        "spin_ns": 100_000,
+        "drain_s": 5.0,
+        "log_descriptor": generator.log_descriptor,
+        **changes,
+    }
+
+
+async def run_trial(
+    server: Server, planned: ArrivalSchedule, **changes: Any
+) -> tuple[dict[str, Column], dict[str, Any]]:
+    async with generator_process(None) as generator:
+        await generator.tell(**order(server, generator, planned, **changes))
+        await generator.hear("opened", within_s=30)
+        await generator.tell(origin_ns=time.monotonic_ns() + SOON_NS)
+        await generator.hear("measured", within_s=30)
+        facts = await generator.hear("closed", within_s=30)
+        return generator.columns(), facts
+
+
+async def test_every_planned_request_is_recorded_in_order_and_none_is_early(
+    server: Server,
+) -> None:
+    planned = uniform()
+    columns, facts = await run_trial(server, planned)
+    assert len(columns["outcome"]) == len(planned) == 60
+    assert set(columns["outcome"]) == {DONE}
+    instants = np.vstack([np.array(planned.planned_ns), *(columns[name] for name in INSTANTS)])
+    assert (np.diff(instants, axis=0) >= 0).all(), "the instants of each request are in order"
+    assert len(set(columns["backend_pid"])) <= 3
+    assert facts["connections_opened"] == 3
+    assert facts["connections_lost"] == 0
+    assert facts["sqlstate"] == {}
+
+
+async def test_a_burst_larger_than_the_pool_waits_for_connections(server: Server) -> None:
+    arrivals = BurstArrivals(kind="burst", size=6, rate_per_s=30)
+    planned = schedule(arrivals, warm_up_s=0, measure_s=0.4)
+    columns, _ = await run_trial(server, planned, sql="SELECT pg_sleep(0.02), $1::int")
+    waits_ms = (columns["acquired_ns"] - columns["requested_ns"]).reshape(-1, 6) / 1e6
+    assert (waits_ms[:, 3:] > 15).all(), "three wait until a connection comes back"
+    assert np.median(waits_ms[:, :3]) < 15, "three connections are free"
+
+
+async def test_a_failing_statement_is_an_outcome_with_its_sqlstate(server: Server) -> None:
+    planned = uniform()
+    columns, facts = await run_trial(
+        server,
+        planned,
+        sql="SELECT 1 / ($1::int - 5)",
+    )
+    assert [seq for seq, code in enumerate(columns["outcome"]) if code != DONE] == [5]
+    assert columns["outcome"][5] == ERROR
+    assert facts["sqlstate"] == {"5": "22012"}
+    assert columns["received_ns"][5] == NEVER
+    assert columns["released_ns"][5] > 0, "its connection went back"
+    assert columns["ended_ns"][5] >= columns["released_ns"][5]
+
+
+async def test_acquire_timeouts_are_outcomes_and_the_trial_ends_on_time(server: Server) -> None:
+    planned = uniform(rate_per_s=20)
+    columns, _ = await run_trial(
+        server,
+        planned,
+        pool_size=1,
+        sql="SELECT pg_sleep(0.4), $1::int",
+        acquire_timeout_s=0.1,
+    )
+    assert set(columns["outcome"]) == {DONE, ACQUIRE_TIMEOUT}
+    timed_out = columns["outcome"] == ACQUIRE_TIMEOUT
+    assert (columns["acquired_ns"][timed_out] == NEVER).all()
+    waited_ms = (columns["ended_ns"] - columns["requested_ns"])[timed_out] / 1e6
+    assert (waited_ms >= 98).all(), "the driver's timeout is a millisecond coarse"
+
+
+async def test_query_timeouts_are_outcomes_and_the_connection_is_used_again(
+    server: Server,
+) -> None:
+    planned = uniform(rate_per_s=10)
+    columns, facts = await run_trial(
+        server,
+        planned,
+        pool_size=1,
+        # The first arguments, with which the connections are warmed, take no time.
+        sql="SELECT pg_sleep(CASE WHEN $1::int = 2 THEN 60 ELSE 0 END)",
+        query_timeout_s=0.2,
+    )
+    assert columns["outcome"][2] == QUERY_TIMEOUT
+    assert columns["received_ns"][2] == NEVER
+    assert list(columns["outcome"]).count(DONE) == len(planned) - 1
+    assert facts["connections_opened"] == 1
+
+
+async def test_what_is_not_done_after_the_drain_is_given_up_and_recorded(server: Server) -> None:
+    planned = uniform(rate_per_s=10, measure_s=0.3)
+    columns, _ = await run_trial(
+        server,
+        planned,
+        pool_size=1,
+        sql="SELECT pg_sleep(CASE WHEN $1::int = 1 THEN 60 ELSE 0 END)",
+        drain_s=0.3,
+    )
+    assert list(columns["outcome"]) == [DONE, QUERY_TIMEOUT, *[ACQUIRE_TIMEOUT] * 2]
+    assert (columns["ended_ns"] != NEVER).all()
+    async with connected(server) as connection:
+        sleeping = await connection.fetchval(
+            "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(CASE%' "
+            "AND state = 'active'"
+        )
+    assert sleeping == 0, "the server was told to stop"
+
+
+async def test_without_reset_the_release_asks_nothing_of_the_server(server: Server) -> None:
+    planned = uniform(rate_per_s=200, measure_s=1)
+    medians = {}
+    for reset in (True, False):
+        columns, _ = await run_trial(server, planned, pool_reset=reset)
+        medians[reset] = np.median(columns["released_ns"] - columns["received_ns"])
+    assert medians[False] < medians[True] / 2, "a release with reset is one more round trip"
+
+
+async def test_a_refused_login_is_said_in_words_without_the_password(server: Server) -> None:
+    planned = uniform()
+    wrong = {**server.connect_arguments(), "password": "no-such-canary"}
+    async with generator_process(None) as generator:
+        await generator.tell(**order(server, generator, planned, connect=wrong))
+        with pytest.raises(TrialError, match="InvalidPasswordError") as caught:
+            await generator.hear("opened", within_s=30)
+    assert "canary" not in str(caught.value)
+
+
+async def test_a_process_that_dies_is_said(server: Server) -> None:
+    planned = uniform()
+    async with generator_process(None) as generator:
+        await generator.tell(**order(server, generator, planned))
+        await generator.hear("opened", within_s=30)
+        await generator.kill()
+        with pytest.raises(TrialError, match="ended before 'measured'"):
+            await generator.hear("measured", within_s=30)
