@@ -24,7 +24,7 @@ def resolve_run(warehouse: Warehouse, reference: str) -> str:
     Raises:
         UsageError: no run is meant, or several; the candidates are named.
     """
-    known = _frame(warehouse, "SELECT run_id, label FROM runs ORDER BY created_at, run_id")
+    known = _frame(warehouse, statement("run_labels"))
     ids: list[str] = known["run_id"].to_list()
     if not ids:
         raise UsageError("there are no runs yet", "Make one with `poolexp run`.")
