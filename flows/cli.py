@@ -110,10 +110,10 @@ def run(
     """Measure an experiment: provision, run every trial, land, validate, report."""
     # What is wrong with the call is said at once, before Prefect is imported and started.
     chosen = load_experiment(experiment, repetitions=repetitions, seed=seed)
-    place = prepare_home(home)
-    refuse_if_busy(place)
     if limits is LimitsMode.REQUIRED:
         require_limits(make_plan(chosen, new_run_id()))
+    place = prepare_home(home)
+    refuse_if_busy(place)
     prepare_environment(place)
     from flows.benchmark import benchmark
 
@@ -186,8 +186,11 @@ def validate(run: RunArgument = "latest", home: HomeOption = Path("var")) -> Non
     """Judge again whether a run is complete and consistent."""
     from warehouse.validate import validate_run
 
+    # First to read only: a home without runs must not be made by looking for one.
+    with open_warehouse(home, read_only=True) as warehouse:
+        run_id = resolve_run(warehouse, run)
     with open_warehouse(home) as warehouse:
-        judged = validate_run(warehouse, resolve_run(warehouse, run))
+        judged = validate_run(warehouse, run_id)
     terminal.show_validation(terminal.make_console(), judged)
     raise typer.Exit(0 if judged.success else INVALID)
 

@@ -97,8 +97,7 @@ def parse_experiment(document: dict[str, Any], *, source: str, text: str = "") -
     problems: list[tuple[Place, str]] = []
     experiment = _validate(document, problems)
     if experiment is None:
-        # What is wrong elsewhere must not hide what is wrong between the parts that are right.
-        experiment = _validate(_without(document, [place for place, _ in problems]), [])
+        experiment = _validate(_mended(document, [place for place, _ in problems]), [])
     if experiment is not None:
         problems += contradictions(experiment)
     if problems:
@@ -124,18 +123,31 @@ _INTERNAL_PARTS = {"constant", "uniform", "calibrated", "burst"}
 """Names that the checker adds to a place to say which kind of table it took it for."""
 
 
-def _without(document: dict[str, Any], places: list[Place]) -> dict[str, Any]:
-    pruned = copy.deepcopy(document)
+_STAND_IN = {"sql": "SELECT 1", "arrivals": {"kind": "uniform", "rate_per_s": 1.0}}
+
+
+def _mended(document: dict[str, Any], places: list[Place]) -> dict[str, Any]:
+    """The document without what is wrong in it, so that the rest can be judged as a whole.
+
+    What is wrong in one part must not hide what is wrong between the parts that are right. A key
+    that is wrong gives way to its default; a workload to one that cannot be wrong.
+    """
+    mended = {"name": "mended", **copy.deepcopy(document)}
+    workloads = mended.get("workload")
+    mended["workload"] = workloads if isinstance(workloads, list) else [workloads]
     for place in places:
-        table: Any = pruned
-        for part in place[:-1]:
-            try:
-                table = table[part]
-            except (KeyError, IndexError, TypeError):
-                break
-        if isinstance(table, dict) and place:
-            table.pop(str(place[-1]), None)
-    return pruned
+        match place:
+            case ("workload", int(index), *_):
+                mended["workload"][index] = {"name": f"mended-{index}", **_STAND_IN}
+            case ("workload",):
+                mended["workload"] = [{"name": "mended", **_STAND_IN}]
+            case ("name", *_):
+                mended["name"] = "mended"
+            case (str(table), str(key), *_) if isinstance(mended.get(table), dict):
+                mended[table].pop(key, None)
+            case (str(key), *_):
+                mended.pop(key, None)
+    return mended
 
 
 def describe_place(place: Place, lines: list[str]) -> str:

@@ -253,6 +253,28 @@ def wait_for_trial(home: Path) -> None:
     pytest.fail("no trial began")
 
 
+def test_required_limits_without_control_groups_stop_before_anything_is_made(
+    tmp_path: Path, groups_allowed: None
+) -> None:
+    home = tmp_path / "home"
+    # In a mount namespace of its own, an empty directory hides the control groups.
+    hidden = 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"'
+    command = [POOLEXP, "run", "--home", home]
+    called = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", hidden, "sh", *command, "--limits", "required"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    if "unshare failed" in called.stderr:
+        pytest.skip("no mount namespaces can be made here")
+    assert called.returncode == 3, called.stderr
+    assert "error: " in called.stderr
+    assert "Traceback" not in called.stderr
+    assert not home.exists()
+
+
 @pytest.mark.long
 def test_pool_lab_quick_is_complete_and_valid(tmp_path: Path, groups_allowed: None) -> None:
     completed = poolexp("run", "pool-lab-quick", "--home", tmp_path, "--limits", "required")

@@ -97,7 +97,9 @@ def test_all_problems_come_at_once_each_with_its_line(tmp_path: Path) -> None:
         .replace("rate_per_s = 100", "rate_per_s = nan")
         .replace("size = 10,", "size = 0,")
     )
-    assert problems_of(text, tmp_path) == {
+    found = problems_of(text, tmp_path)
+    assert "a pool of 500 does not fit" in found.pop("pool.size, line 3")
+    assert found == {
         "pool.colour, line 4": "Extra inputs are not permitted",
         "workload[1].arrivals.rate_per_s, line 9": "Input should be a finite number",
         "workload[2].arrivals.size, line 15": "Input should be greater than or equal to 1",
@@ -108,6 +110,29 @@ def test_an_unknown_key_does_not_hide_a_pool_that_does_not_fit(tmp_path: Path) -
     found = problems_of(GOOD.replace("size = [5, 20]", "size = [5, 500]\ncolour = 1"), tmp_path)
     assert set(found) == {"pool.colour, line 4", "pool.size, line 3"}
     assert "at most 107 are free" in found["pool.size, line 3"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("rate_per_s = 100", "rate_per_s = -1"),
+        ('name = "mine"', 'name = "Not Mine"'),
+        ('name = "mine"', 'name = "mine"\ndesign = 3'),
+        ('name = "light"', ""),
+        ("[pool]", "[database]\nlimits = { cpu_cores = 0.001 }\n[pool]"),
+        ("[pool]", "[database]\nmax_connections = 'many'\n[pool]"),
+        ("[pool]", "[what]\never = 1\n[pool]"),
+    ],
+)
+def test_no_mistake_in_one_part_hides_one_between_others(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    text = GOOD.replace("size = [5, 20]", "size = [5, 500]\nreset = [true, true]")
+    text = text.replace(old, new, 1)
+    messages = " ".join(problems_of(text, tmp_path).values())
+    assert "a pool of 500 does not fit" in messages
+    assert "a level is given twice" in messages
+    assert len(problems_of(text, tmp_path)) >= 2
 
 
 @pytest.mark.parametrize(
