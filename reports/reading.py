@@ -15,10 +15,10 @@ from warehouse.database import Warehouse
 
 Facts = Mapping[str, Any]
 
-POINTS_OF_ALL_CURVES = 6_000
+POINTS_OF_ALL_CURVES = 4_000
 """So many points draw all distributions of a page, however many trials there are."""
 
-FEWEST_POINTS, MOST_POINTS = 11, 51
+FEWEST_POINTS, MOST_POINTS = 7, 51
 TAIL = (0.99, 0.995, 0.999, 1.0)
 
 

@@ -27,7 +27,7 @@ def write_run_report(warehouse: Warehouse, run_id: str, directory: Path) -> Path
 
 def run_page(reading: RunReading) -> str:
     """The page about one run, as text."""
-    levels = len({cell.label for cell in reading.cells})
+    levels = len({cell.pool_size for cell in reading.cells})
     return render(
         "run.html",
         run=reading.run,

@@ -29,8 +29,8 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """The cell's name within its workload: the pool's size, and the variant if there is one."""
-        return f"{self.pool_size} {self.variant}".strip()
+        """The cell's name within its series: the pool's size."""
+        return str(self.pool_size)
 
     @property
     def connections(self) -> str:
@@ -95,10 +95,3 @@ def series_of(cells: Sequence[Cell]) -> tuple[Series, ...]:
         for name, found in groupby(cells, key=lambda cell: cell.series)
         for members in [tuple(found)]
     )
-
-
-def by_workload(cells: Sequence[Cell]) -> dict[str, tuple[Cell, ...]]:
-    """The cells of each workload, in the order of the page."""
-    return {
-        workload: tuple(found) for workload, found in groupby(cells, key=lambda cell: cell.workload)
-    }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from reports.figures.figure import rows_heading
+from reports.figures.figure import ROWS_HEADING
 from reports.numbers import (
     counted,
     decimals_for,
@@ -17,7 +17,7 @@ from reports.numbers import (
     show_share,
 )
 from reports.reading import Facts, RunReading
-from reports.scenarios import Cell, by_workload
+from reports.scenarios import Cell, series_of
 
 PHASES = {
     "end_to_end": "end to end",
@@ -39,7 +39,7 @@ THIN = (
 
 RANGE = "the least and the most"
 
-MOST_TRIALS = 500
+MOST_TRIALS = 300
 """A page with more rows would no longer be read; the warehouse has all."""
 
 
@@ -101,21 +101,21 @@ def latency_table(reading: RunReading) -> Table:
     """Every phase of every scenario: the median over the repetitions, the least and the most."""
     groups = [
         Group(
-            workload,
+            series.name,
             tuple(
-                _latency_row(reading, cell, phase, first=cell is cells[0])
+                _latency_row(reading, cell, phase, first=cell is series.smallest)
                 for phase in PHASES
-                for cell in cells
+                for cell in series.cells
             ),
         )
-        for workload, cells in by_workload(reading.cells).items()
+        for series in series_of(reading.cells)
     ]
     return Table(
         "latencies",
         "Latencies by scenario",
         (
             Column("phase", numeric=False),
-            Column(rows_heading(reading.cells), numeric=False),
+            Column(ROWS_HEADING, numeric=False),
             Column("n"),
             Column("failed"),
             *(Column(statistic, "ms", ranged=True) for statistic in STATISTICS),
@@ -161,14 +161,17 @@ def _spread(row: Facts, metric: str, decimals: int | None = None) -> Entry:
 def resource_table(reading: RunReading) -> Table:
     """Processor and memory of every scenario."""
     groups = [
-        Group(workload, tuple(_resource_row(reading.scenario(cell), cell) for cell in cells))
-        for workload, cells in by_workload(reading.cells).items()
+        Group(
+            series.name,
+            tuple(_resource_row(reading.scenario(cell), cell) for cell in series.cells),
+        )
+        for series in series_of(reading.cells)
     ]
     return Table(
         "resources",
         "Processor and memory by scenario",
         (
-            Column(rows_heading(reading.cells), numeric=False),
+            Column(ROWS_HEADING, numeric=False),
             Column("usable trials"),
             Column("done", "per s", ranged=True),
             Column("connections used", ranged=True),

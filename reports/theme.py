@@ -36,7 +36,7 @@ LIGHT: Mapping[str, str] = {
     "anonymous": "#3d7f77",
     "shared": "#a9cdc4",
     "page-cache": "#d9d4bd",
-    "other": "#8a929a",
+    "other": "#66707a",
     "on-anonymous": "#ffffff",
     "on-shared": "#0f2a26",
     "on-page-cache": "#2b2716",

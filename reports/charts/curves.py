@@ -12,18 +12,24 @@ from reports.charts.chart import CURVE_PX, DECIMAL, Measure, Row, Spec, data, la
 SHARE_TICKS = (0, 0.25, 0.5, 0.75, 0.9, 0.99)
 _STEPS = ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8), tuple(n / 10 for n in range(10, 100)))
 FEWEST_TICKS = 3
+MARGIN = 1.04
 
 
-def curves_chart(points: Sequence[Row], colors: Mapping[str, str], measure: Measure) -> Spec:
+def curves_chart(
+    points: Sequence[Row],
+    colors: Mapping[str, str],
+    measure: Measure,
+    domain: tuple[float, float],
+) -> Spec:
     """One curve a trial.
 
     Args:
         points: label, trial, block, share (0 to 1), value (more than zero).
         colors: of each label.
         measure: what the values are.
+        domain: the least and the most that the axis has to hold.
     """
-    values = [row["value"] for row in points]
-    low, high = min(values) / 1.04, max(values) * 1.04
+    low, high = domain[0] / MARGIN, domain[1] * MARGIN
     tints = alt.Scale(domain=list(colors), range=list(colors.values()))
     lines = (
         alt.Chart(data(points))

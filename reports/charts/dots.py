@@ -19,12 +19,12 @@ class Lanes:
     Attributes:
         dots: label, kind, block, value, text.
         kinds: each kind's colour, from the upper lane to the lower; two at most.
-        domain: ends of the axis; without it the axis follows the values and need not hold zero.
+        domain: the least and the most that the axis has to hold.
     """
 
     dots: Sequence[Row]
     kinds: Mapping[str, str]
-    domain: tuple[float, float] | None = None
+    domain: tuple[float, float]
 
     @property
     def ranges(self) -> list[Row]:
@@ -39,7 +39,7 @@ class Lanes:
 
     def scale(self) -> alt.Scale:
         """The scale of the values."""
-        return alt.Scale(domain=list(self.domain)) if self.domain else alt.Scale(zero=False)
+        return alt.Scale(domain=list(self.domain), nice=True, zero=False)
 
     def lane(self) -> alt.YOffset:
         """Where within its row a mark lies."""

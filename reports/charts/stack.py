@@ -26,18 +26,14 @@ class Stack:
         totals: label, value (where the bar ends), text (what stands there).
         repetitions: label, block, value, text.
         parts: colours of all parts, in the order of the stack.
+        longest: the longest bar of all charts that share this one's axis.
     """
 
     segments: Sequence[Row]
     totals: Sequence[Row]
     repetitions: Sequence[Row]
     parts: Sequence[str]
-
-    @property
-    def longest(self) -> float:
-        """Where the longest bar or the farthest tick ends."""
-        ends = [row["end"] for row in self.segments] + [row["value"] for row in self.repetitions]
-        return max(ends, default=0.0) or 1.0
+    longest: float
 
 
 def stack_chart(stack: Stack, rows: Rows, measure: Measure) -> Spec:

@@ -1,7 +1,7 @@
 """The figures of a run report, one a file: what each draws, and the sentences under it.
 
-A figure has one panel a workload, all with axes of their own: what is compared are the pools of
-one workload. A figure without data says so in words and draws nothing.
+A figure has one panel a series of pools. Panels of one workload share their axes, those of
+different workloads do not. A figure without data says so in words and draws nothing.
 """
 
 from __future__ import annotations

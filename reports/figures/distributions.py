@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from reports.charts import Measure, Row, curves_chart, specification
-from reports.figures.figure import Figure, KeyEntry, Panel, ends_of, joined, told_series
+from reports.figures.figure import Figure, KeyEntry, Panel, ends_of, joined, siblings, told_series
 from reports.numbers import decimals_for, listed, show
 from reports.reading import RunReading
-from reports.scenarios import Cell, by_workload
+from reports.scenarios import Cell, Series, series_of
 from reports.theme import level_colors
 
 MEASURE = Measure("end to end, ms, logarithmic")
@@ -19,9 +19,9 @@ MEASURE = Measure("end to end, ms, logarithmic")
 def draw(reading: RunReading) -> Figure:
     """Cumulative shares on a logarithmic axis."""
     panels = [
-        _panel(reading, workload, cells, points)
-        for workload, cells in by_workload(reading.cells).items()
-        for points in [[row for cell in cells for row in _points(reading, cell)]]
+        _panel(reading, series, points)
+        for series in series_of(reading.cells)
+        for points in [[row for cell in series.cells for row in _points(reading, cell)]]
         if points
     ]
     return Figure(
@@ -34,25 +34,23 @@ def draw(reading: RunReading) -> Figure:
 
 
 def _tints(reading: RunReading) -> dict[str, str]:
-    """Label and colour of every pool of the run, the same in each panel."""
-    cells = sorted(reading.cells, key=lambda cell: (cell.pool_size, cell.variant))
-    labels = list(dict.fromkeys(cell.label for cell in cells))
-    return dict(zip(labels, level_colors(len(labels)), strict=True))
+    """The colour of every pool size of the run, the same in each panel."""
+    sizes = sorted({cell.pool_size for cell in reading.cells})
+    return dict(zip(map(str, sizes), level_colors(len(sizes)), strict=True))
 
 
 def _key(reading: RunReading) -> Iterator[KeyEntry]:
+    words = {cell.label: cell.connections for cell in reading.cells}
     for label, tint in _tints(reading).items():
-        size, _, variant = label.partition(" ")
-        words = f"{size} connection" + ("s" if size != "1" else "")
-        yield KeyEntry(f"{words}, {variant}" if variant else words, tint, "line")
+        yield KeyEntry(words[label], tint, "line")
 
 
-def _panel(
-    reading: RunReading, workload: str, cells: Sequence[Cell], points: Sequence[Row]
-) -> Panel:
+def _panel(reading: RunReading, series: Series, points: Sequence[Row]) -> Panel:
     tints = _tints(reading)
-    spec = curves_chart(points, {cell.label: tints[cell.label] for cell in cells}, MEASURE)
-    return Panel(workload, specification(spec, _description(reading, workload, cells)))
+    shared = [row["value"] for cell in siblings(reading, series) for row in _points(reading, cell)]
+    colors = {cell.label: tints[cell.label] for cell in series.cells}
+    spec = curves_chart(points, colors, MEASURE, (min(shared), max(shared)))
+    return Panel(series.name, specification(spec, _description(reading, series)))
 
 
 def _points(reading: RunReading, cell: Cell) -> Iterator[Row]:
@@ -75,10 +73,11 @@ def _quantiles(reading: RunReading, cell: Cell) -> str:
     return f"{show(middle, decimals)} and {show(tail, decimals)} ms with {cell.connections}"
 
 
-def _description(reading: RunReading, workload: str, cells: Sequence[Cell]) -> str:
-    told = "; ".join(_quantiles(reading, cell) for cell in cells if reading.scenario(cell)["n"])
+def _description(reading: RunReading, series: Series) -> str:
+    measured = [cell for cell in series.cells if reading.scenario(cell)["n"]]
+    told = "; ".join(_quantiles(reading, cell) for cell in measured)
     return (
-        f"Cumulative distributions of end to end for {workload}, a line for each repetition. "
+        f"Cumulative distributions of end to end for {series.name}, a line for each repetition. "
         f"Half, and 99 of 100 requests, took at most: {told}."
     )
 

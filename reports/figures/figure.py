@@ -9,6 +9,8 @@ from reports.charts import Rows, Spec
 from reports.reading import RunReading
 from reports.scenarios import Cell, Series, series_of
 
+ROWS_HEADING = "pool size"
+
 
 @dataclass(frozen=True, slots=True)
 class KeyEntry:
@@ -39,13 +41,13 @@ class Figure:
 
 
 def rows_of(cells: Sequence[Cell]) -> Rows:
-    """The rows of a panel: the pools of a workload, and what else differs among them."""
-    return Rows([cell.label for cell in cells], rows_heading(cells))
+    """The rows of a panel: the pools of a series."""
+    return Rows([cell.label for cell in cells], ROWS_HEADING)
 
 
-def rows_heading(cells: Sequence[Cell]) -> str:
-    """What the rows are."""
-    return "pool, variant" if any(cell.variant for cell in cells) else "pool size"
+def siblings(reading: RunReading, series: Series) -> list[Cell]:
+    """All cells of the same workload: their panels share an axis, so that they can be compared."""
+    return [cell for cell in reading.cells if cell.workload == series.workload]
 
 
 def told_series(reading: RunReading) -> Series:

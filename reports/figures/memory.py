@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reports.charts import Measure, Row, Stack, specification, stack_chart
-from reports.figures.figure import Figure, KeyEntry, Panel, ends_of, joined, rows_of, told_series
+from reports.figures.figure import (
+    Figure,
+    KeyEntry,
+    Panel,
+    ends_of,
+    joined,
+    rows_of,
+    siblings,
+    told_series,
+)
 from reports.numbers import listed, show
 from reports.reading import RunReading
-from reports.scenarios import Cell, by_workload
+from reports.scenarios import Cell, Series, series_of
 from reports.theme import color
 
 WHOLE = "database_memory_mib"
@@ -26,9 +35,9 @@ MEASURE = Measure("memory of the database's group, MiB")
 def draw(reading: RunReading) -> Figure:
     """Bars of medians over the repetitions; a tick for the whole of each repetition."""
     panels = [
-        _panel(reading, workload, told)
-        for workload, cells in by_workload(reading.cells).items()
-        for told in [[cell for cell in cells if reading.scenario(cell)[WHOLE] is not None]]
+        _panel(reading, series, told)
+        for series in series_of(reading.cells)
+        for told in [[cell for cell in series.cells if _known(reading, cell)]]
         if told
     ]
     return Figure(
@@ -47,16 +56,23 @@ def _key() -> Iterator[KeyEntry]:
     yield KeyEntry("whole, each repetition", color("ink"), "tick")
 
 
-def _panel(reading: RunReading, workload: str, cells: Sequence[Cell]) -> Panel:
+def _known(reading: RunReading, cell: Cell) -> bool:
+    return reading.scenario(cell)[WHOLE] is not None
+
+
+def _panel(reading: RunReading, series: Series, cells: Sequence[Cell]) -> Panel:
+    shared = [cell for cell in siblings(reading, series) if _known(reading, cell)]
     stack = Stack(
         segments=[row for cell in cells for row in _segments(reading, cell)],
         totals=[_total(reading, cell) for cell in cells],
         repetitions=[row for cell in cells for row in _ticks(reading, cell)],
         parts=[*KINDS, REST],
+        longest=max(_total(reading, cell)["value"] for cell in shared),
     )
     told = "; ".join(_told(reading, cell) for cell in cells)
-    description = f"Stacked bars for {workload}, memory of the database. {told}."
-    return Panel(workload, specification(stack_chart(stack, rows_of(cells), MEASURE), description))
+    description = f"Stacked bars for {series.name}, memory of the database. {told}."
+    spec = stack_chart(stack, rows_of(cells), MEASURE)
+    return Panel(series.name, specification(spec, description))
 
 
 def _segments(reading: RunReading, cell: Cell) -> Iterator[Row]:
@@ -99,7 +115,7 @@ def _told(reading: RunReading, cell: Cell) -> str:
 
 def _caption(reading: RunReading) -> str:
     series = told_series(reading)
-    ends = [cell for cell in ends_of(series) if reading.scenario(cell)[WHOLE] is not None]
+    ends = [cell for cell in ends_of(series) if _known(reading, cell)]
     told = listed(_told(reading, cell) for cell in ends)
     return joined(
         [

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reports.charts import Measure, Row, Stack, specification, stack_chart
-from reports.figures.figure import Figure, KeyEntry, Panel, ends_of, joined, rows_of, told_series
+from reports.figures.figure import (
+    Figure,
+    KeyEntry,
+    Panel,
+    ends_of,
+    joined,
+    rows_of,
+    siblings,
+    told_series,
+)
 from reports.numbers import decimals_for, listed, show, show_share
 from reports.reading import RunReading
-from reports.scenarios import Cell, by_workload
+from reports.scenarios import Cell, Series, series_of
 from reports.theme import color
 
 PHASES = {
@@ -27,9 +36,9 @@ NO_MISS = 0.0005
 def draw(reading: RunReading) -> Figure:
     """Bars of medians over the repetitions; a tick for the end to end of each repetition."""
     panels = [
-        _panel(reading, workload, told)
-        for workload, cells in by_workload(reading.cells).items()
-        for told in [[cell for cell in cells if _means(reading, cell)]]
+        _panel(reading, series, told)
+        for series in series_of(reading.cells)
+        for told in [[cell for cell in series.cells if _means(reading, cell)]]
         if told
     ]
     key = [KeyEntry(name, color(part), "block") for part, name in PHASES.items()]
@@ -43,15 +52,16 @@ def draw(reading: RunReading) -> Figure:
     )
 
 
-def _panel(reading: RunReading, workload: str, cells: Sequence[Cell]) -> Panel:
+def _panel(reading: RunReading, series: Series, cells: Sequence[Cell]) -> Panel:
     stack = Stack(
         segments=[row for cell in cells for row in _segments(reading, cell)],
         totals=[_total(reading, cell) for cell in cells],
         repetitions=[row for cell in cells for row in _ticks(reading, cell)],
         parts=list(PHASES),
+        longest=max(_total(reading, cell)["value"] for cell in siblings(reading, series)),
     )
     spec = stack_chart(stack, rows_of(cells), MEASURE)
-    return Panel(workload, specification(spec, _description(workload, stack.segments)))
+    return Panel(series.name, specification(spec, _description(series.name, stack.segments)))
 
 
 def _means(reading: RunReading, cell: Cell) -> dict[str, float]:
@@ -91,9 +101,9 @@ def _ticks(reading: RunReading, cell: Cell) -> Iterator[Row]:
             yield {"label": cell.label, "block": block, "value": value, "text": show(value)}
 
 
-def _description(workload: str, segments: Sequence[Row]) -> str:
+def _description(name: str, segments: Sequence[Row]) -> str:
     told = [f"{row['label']}: {row['name']} {row['text']} ms" for row in segments]
-    return f"Stacked bars for {workload}, mean of each phase by pool size. {'; '.join(told)}."
+    return f"Stacked bars for {name}, mean of each phase by pool size. {'; '.join(told)}."
 
 
 def _caption(reading: RunReading) -> str:

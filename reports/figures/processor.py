@@ -11,10 +11,19 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from reports.charts import Lanes, Measure, Row, dots_chart, specification
-from reports.figures.figure import Figure, KeyEntry, Panel, ends_of, joined, rows_of, told_series
+from reports.figures.figure import (
+    Figure,
+    KeyEntry,
+    Panel,
+    ends_of,
+    joined,
+    rows_of,
+    siblings,
+    told_series,
+)
 from reports.numbers import listed, show, show_share
 from reports.reading import Facts, RunReading
-from reports.scenarios import Cell, by_workload
+from reports.scenarios import Cell, Series, series_of
 from reports.theme import color
 
 USED, THROTTLED = "mean CPU", "throttled"
@@ -31,9 +40,9 @@ def draw(reading: RunReading) -> Figure:
     """Shares of the limit and of the active periods; cores alone where there is no limit."""
     limited = _limited(reading)
     panels = [
-        _panel(reading, workload, cells, dots, limited=limited)
-        for workload, cells in by_workload(reading.cells).items()
-        for dots in [[dot for cell in cells for dot in _dots(reading, cell, limited=limited)]]
+        _panel(reading, series, dots, limited=limited)
+        for series in series_of(reading.cells)
+        for dots in [[d for cell in series.cells for d in _dots(reading, cell, limited=limited)]]
         if dots
     ]
     return Figure(
@@ -52,24 +61,21 @@ def _limited(reading: RunReading) -> bool:
     return accepted.height > 0 and bool(in_force.all())
 
 
-def _panel(
-    reading: RunReading,
-    workload: str,
-    cells: Sequence[Cell],
-    dots: Sequence[Row],
-    *,
-    limited: bool,
-) -> Panel:
-    top = max(dot["value"] for dot in dots) * 1.05
+def _panel(reading: RunReading, series: Series, dots: Sequence[Row], *, limited: bool) -> Panel:
+    shared = [
+        dot["value"]
+        for cell in siblings(reading, series)
+        for dot in _dots(reading, cell, limited=limited)
+    ]
     lanes = Lanes(
         dots,
         KINDS if limited else {USED: KINDS[USED]},
-        domain=(0.0, max(1.0, top) if limited else top),
+        (0.0, max(1.0, *shared) if limited else max(shared)),
     )
-    spec = dots_chart(lanes, rows_of(cells), SHARES if limited else CORES)
-    told = "; ".join(_told(reading, cell) for cell in cells if reading.scenario(cell)["n"])
-    description = f"Dots for {workload}, processor of the database by pool size. {told}."
-    return Panel(workload, specification(spec, description))
+    spec = dots_chart(lanes, rows_of(series.cells), SHARES if limited else CORES)
+    told = "; ".join(_told(reading, cell) for cell in series.cells if reading.scenario(cell)["n"])
+    description = f"Dots for {series.name}, processor of the database by pool size. {told}."
+    return Panel(series.name, specification(spec, description))
 
 
 def _dots(reading: RunReading, cell: Cell, *, limited: bool) -> Iterator[Row]:

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reports.charts import Lanes, Measure, Row, dots_chart, specification
-from reports.figures.figure import Figure, KeyEntry, Panel, ends_of, joined, rows_of, told_series
+from reports.figures.figure import (
+    Figure,
+    KeyEntry,
+    Panel,
+    ends_of,
+    joined,
+    rows_of,
+    siblings,
+    told_series,
+)
 from reports.numbers import counted, show, show_range
 from reports.reading import RunReading
-from reports.scenarios import Cell, by_workload
+from reports.scenarios import Cell, Series, series_of
 from reports.theme import color
 
 STATISTICS = {"mean": "end_to_end_mean_ms", "p99": "end_to_end_p99_ms"}
@@ -19,9 +28,9 @@ MEASURE = Measure("end to end, ms")
 def draw(reading: RunReading) -> Figure:
     """Mean and p99 of end to end of every trial, with a line from the least to the most."""
     panels = [
-        _panel(workload, cells, dots)
-        for workload, cells in by_workload(reading.cells).items()
-        for dots in [[dot for cell in cells for dot in _dots(reading, cell)]]
+        _panel(reading, series, dots)
+        for series in series_of(reading.cells)
+        for dots in [[dot for cell in series.cells for dot in _dots(reading, cell)]]
         if dots
     ]
     key = (
@@ -37,10 +46,11 @@ def draw(reading: RunReading) -> Figure:
     )
 
 
-def _panel(workload: str, cells: Sequence[Cell], dots: Sequence[Row]) -> Panel:
-    lanes = Lanes(dots, KINDS)
-    spec = dots_chart(lanes, rows_of(cells), MEASURE)
-    return Panel(workload, specification(spec, _description(workload, lanes)))
+def _panel(reading: RunReading, series: Series, dots: Sequence[Row]) -> Panel:
+    shared = [dot["value"] for cell in siblings(reading, series) for dot in _dots(reading, cell)]
+    lanes = Lanes(dots, KINDS, (min(shared), max(shared)))
+    spec = dots_chart(lanes, rows_of(series.cells), MEASURE)
+    return Panel(series.name, specification(spec, _description(series.name, lanes)))
 
 
 def _dots(reading: RunReading, cell: Cell) -> Iterator[Row]:
@@ -56,12 +66,12 @@ def _dots(reading: RunReading, cell: Cell) -> Iterator[Row]:
                 }
 
 
-def _description(workload: str, lanes: Lanes) -> str:
+def _description(name: str, lanes: Lanes) -> str:
     told = "; ".join(
         f"{row['label']} {row['kind']} {show_range(row['least'], row['most'])} ms"
         for row in lanes.ranges
     )
-    return f"Dots for {workload}, end to end of every repetition by pool size. {told}."
+    return f"Dots for {name}, end to end of every repetition by pool size. {told}."
 
 
 def _caption(reading: RunReading) -> str:

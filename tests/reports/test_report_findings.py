@@ -150,9 +150,9 @@ def test_what_differs_besides_the_size_makes_a_series_of_its_own() -> None:
         for variant in ("", "-no-reset")
     ]
     series = series_of(cells_of(pl.DataFrame(rows)))
-    assert [(found.name, [cell.label for cell in found.cells]) for found in series] == [
-        ("bursts", ["5", "100"]),
-        ("bursts no-reset", ["5 no-reset", "100 no-reset"]),
+    assert [(found.name, [cell.scenario for cell in found.cells]) for found in series] == [
+        ("bursts", ["bursts-pool-5", "bursts-pool-100"]),
+        ("bursts no-reset", ["bursts-pool-5-no-reset", "bursts-pool-100-no-reset"]),
     ]
 
 
