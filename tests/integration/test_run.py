@@ -259,7 +259,7 @@ def test_required_limits_without_control_groups_stop_before_anything_is_made(
     home = tmp_path / "home"
     # In a mount namespace of its own, an empty directory hides the control groups.
     hidden = 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"'
-    command = [POOLEXP, "run", "--home", home]
+    command = [str(POOLEXP), "run", "--home", str(home)]
     called = subprocess.run(
         ["unshare", "--mount", "sh", "-c", hidden, "sh", *command, "--limits", "required"],
         capture_output=True,
