@@ -94,7 +94,7 @@ def hand_down(directory: Path, controllers: set[str]) -> None:
     """
     given = set((directory / "cgroup.controllers").read_text().split())
     if "cpu" in controllers - given:
-        raise OSError(errno.ENODEV, os.strerror(errno.ENODEV), str(directory))
+        raise OSError(errno.ENODEV, "it was given no cpu controller", str(directory))
     control = directory / "cgroup.subtree_control"
     missing = (controllers & given) - set(control.read_text().split())
     if missing:
@@ -120,6 +120,7 @@ def remove(tree: Tree, *, spare: Iterable[str]) -> list[str]:
     _kill_all((leaf for leaf in _leaves(tree) if leaf.name not in spare), deadline)
     if tree.version == 2:
         _take_back(tree.path)
+        # At the root of all groups it stays: somebody else may have come to rely on it.
         if evacuated:
             _take_back(tree.path.parent)
     for leaf in _leaves(tree):

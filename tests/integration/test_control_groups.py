@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from poolexp.cgroups import Counters, CpuLimit, Group, control_groups, layout
+from poolexp.cgroups import Counters, CpuLimit, Group, Hierarchy, control_groups, layout
 from poolexp.cgroups import tree as trees
 
 BURN = [sys.executable, "-c", "while True: pass"]
@@ -176,6 +176,56 @@ def test_nothing_is_left_when_the_run_breaks_off() -> None:
     with pytest.raises(KeyError), control_groups("test", ["database"]) as groups:
         groups["no such group"]
     assert left_over() == []
+
+
+@pytest.fixture
+def scope() -> Iterator[Hierarchy]:
+    """A group of version 2 as a user session gets it: one directory, and a controller."""
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+    points = [Path(line.split()[4]) for line in mounts if " - cgroup2 " in line]
+    (path,) = [line[3:] for line in membership().splitlines() if line.startswith("0::")] or ["/"]
+    above = points[0] / path.lstrip("/") if points else Path("/nowhere")
+    given = above / "cgroup.controllers"
+    controllers = set(given.read_text().split()) & {"hugetlb", "memory"} if given.exists() else {}
+    if not controllers or not os.access(above, os.W_OK):
+        pytest.skip("this machine has no version 2 with a controller that we could hand down")
+    control = above / "cgroup.subtree_control"
+    new = set(controllers) - set(control.read_text().split())
+    try:
+        trees.hand_down(above, set(controllers))
+    except OSError as error:
+        pytest.skip(f"the group of this process cannot hand down: {error}")
+    directory = above / f"test-scope-{os.getpid()}"
+    directory.mkdir()
+    yield Hierarchy(2, frozenset(controllers), directory, directory)
+    directory.rmdir()
+    for name in new:
+        trees.write(control, f"-{name}")
+
+
+def test_version_2_makes_room_in_a_group_that_holds_processes(
+    scope: Hierarchy, start: Start
+) -> None:
+    """Only a group without processes may hand controllers down: ours move aside, and back."""
+    bystander = start(["sleep", "600"])
+    trees.move(bystander.pid, scope.own)
+    tree = trees.create(scope, f"{trees.PREFIX}test.{os.getpid()}", ["database", "harness"])
+    assert trees.processes(scope.own) == []
+    assert trees.processes(tree.leaf(trees.BYSTANDERS)) == [bystander.pid]
+    for name in scope.controllers:
+        assert name in (tree.leaf("database") / "cgroup.controllers").read_text().split()
+
+    killed, kept = start(["sleep", "600"]), start(["sleep", "600"])
+    trees.move(killed.pid, tree.leaf("database"))
+    trees.move(kept.pid, tree.leaf("harness"))
+    assert trees.remove(tree, spare={"harness", trees.BYSTANDERS}) == []
+    assert sorted(trees.processes(scope.own)) == sorted([bystander.pid, kept.pid])
+    assert killed.wait(5) == -signal.SIGKILL
+    assert (scope.own / "cgroup.subtree_control").read_text().split() == []
+    assert not tree.path.exists()
+    for process in (bystander, kept):
+        process.kill()
+        process.wait()
 
 
 KILLED_RUN = """

@@ -164,7 +164,7 @@ def test_a_scope_without_the_cpu_controller_is_refused_with_the_remedy(tmp_path:
         {"cgroup.controllers": "memory\n", "cgroup.subtree_control": "", "cgroup.procs": ""},
     )
     with (
-        pytest.raises(LimitsError, match="No such device") as refused,
+        pytest.raises(LimitsError, match="no cpu controller") as refused,
         control_groups("run", ["database"], root=root),
     ):
         pass
