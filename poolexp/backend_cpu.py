@@ -47,8 +47,8 @@ def cpu_clock(pid: int, proc: Path = Path("/proc")) -> CpuClock:
     process = proc / str(pid)
     if not process.is_dir():
         raise DatabaseError(
-            f"The server's process {pid} does not run on this machine, so its CPU time cannot "
-            "be read.",
+            f"the server's process {pid} does not run on this machine, so its CPU time cannot "
+            "be read",
             "Give the parameter a fixed value instead of calibrate_cpu_ms.",
         )
     schedstat = process / "schedstat"

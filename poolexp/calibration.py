@@ -154,7 +154,7 @@ def _read(store: Path) -> dict[str, Calibration]:
         return {}
     except (OSError, ValueError, AttributeError) as error:
         raise HomeError(
-            f"The calibrations in {store} cannot be read: {_reason(error)}.",
+            f"the calibrations in {store} cannot be read: {_reason(error)}",
             "Move the file away to calibrate anew; runs from before may then not be comparable.",
         ) from error
 
@@ -171,6 +171,6 @@ def _write(store: Path, known: Mapping[str, Calibration]) -> None:
         write_json(store, {"format": _FORMAT, "calibrations": calibrations})
     except OSError as error:
         raise HomeError(
-            f"The calibration cannot be stored in {store}: {error.strerror}.",
+            f"the calibration cannot be stored in {store}: {error.strerror}",
             "Make room, or choose another home with --home.",
         ) from error

@@ -179,8 +179,8 @@ def _overflowed(setting: Setting, request: CalibrationRequest, cost_ms: float) -
 
 def _out_of_reach(request: CalibrationRequest, fact: str) -> DatabaseError:
     return DatabaseError(
-        f"No {request.parameter} from {request.lower} to {request.upper} makes the statement cost "
-        f"{request.target_cpu_ms:g} ms of CPU time: {fact}.",
+        f"no {request.parameter} from {request.lower} to {request.upper} makes the statement cost "
+        f"{request.target_cpu_ms:g} ms of CPU time: {fact}",
         "Ask for another calibrate_cpu_ms, widen min and max, or name an overflow parameter.",
     )
 

@@ -91,7 +91,7 @@ async def _checked(connection: asyncpg.Connection, name: str, dataset: _Dataset)
     if (facts.rows, facts.digest) == (dataset.rows, dataset.digest) and right_size:
         return facts
     raise DatabaseError(
-        f"The data set {name} is not as it must be: {facts.rows} rows in {facts.bytes} bytes with "
-        f"digest {facts.digest}, instead of {dataset.rows} rows with digest {dataset.digest}.",
+        f"the data set {name} is not as it must be: {facts.rows} rows in {facts.bytes} bytes with "
+        f"digest {facts.digest}, instead of {dataset.rows} rows with digest {dataset.digest}",
         f"Another table has the name {name}, or something wrote into it: use another database.",
     )

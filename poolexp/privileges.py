@@ -45,7 +45,7 @@ def server_user() -> User | None:
             return User(name, entry.pw_uid, entry.pw_gid)
     raise DatabaseError(
         "PostgreSQL does not run as root, and this machine has neither a user named "
-        f"{' nor one named '.join(_UNPRIVILEGED)}.",
+        f"{' nor one named '.join(_UNPRIVILEGED)}",
         "Create one (useradd --system postgres), or run poolexp as an ordinary user.",
     )
 
@@ -55,8 +55,8 @@ def _require_entry(uid: int) -> None:
         pwd.getpwuid(uid)
     except KeyError:
         raise DatabaseError(
-            f"The user id {uid} that poolexp runs as has no name on this machine, and PostgreSQL's "
-            "initdb refuses to run for it.",
+            f"the user id {uid} that poolexp runs as has no name on this machine, and PostgreSQL's "
+            "initdb refuses to run for it",
             f"Add an entry for {uid} to /etc/passwd, or run poolexp as a user that has one.",
         ) from None
 
@@ -73,7 +73,7 @@ def run_as(argv: Sequence[str], user: User | None, *, end_with_parent: str = "")
         if user is None:
             return list(argv)
         raise DatabaseError(
-            f"Cannot run {argv[0]} as {user.name}: the program setpriv is missing.",
+            f"cannot run {argv[0]} as {user.name}: the program setpriv is missing",
             "Install util-linux, or run poolexp as an ordinary user.",
         )
     options = [f"--pdeathsig={end_with_parent}"] if end_with_parent else []

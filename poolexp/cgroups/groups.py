@@ -66,7 +66,7 @@ class Group:
             else:
                 _set_cfs(directory.path, limit)
         except OSError as error:
-            raise trees.refusal(error) from error
+            raise trees.refusal(error, directory.version) from error
 
     def limit_in_force(self) -> CpuLimit | None:
         """Read the CPU limit back from the kernel; None when there is none."""
@@ -83,7 +83,7 @@ class Group:
             for path in self._paths():
                 trees.move(pid, path)
         except OSError as error:
-            raise trees.refusal(error) from error
+            raise trees.refusal(error, self._directories["cpu"].version) from error
 
     def processes(self) -> list[int]:
         """List the ids of the processes that are in this group now."""
@@ -139,11 +139,11 @@ def _require_cpu(found: Layout) -> None:
         return
     if found.unresolved:
         raise LimitsError(
-            "Cannot tell which control group this process is in: " + "; ".join(found.unresolved),
+            "cannot tell which control group this process is in: " + "; ".join(found.unresolved),
             "Mount the control groups of this namespace (docker run --cgroupns=private).",
         )
     raise LimitsError(
-        "This system has no control groups with a cpu controller.",
+        "this system has no control groups with a cpu controller",
         "CPU limits need Linux with /sys/fs/cgroup mounted; --limits off runs without them.",
     )
 

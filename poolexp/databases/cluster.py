@@ -55,7 +55,7 @@ def server_settings(
     for name in wanted:
         if name.lower() in _OURS or not re.fullmatch(r"[A-Za-z_][\w.]*", name):
             raise DatabaseError(
-                f"The setting {name!r} cannot be changed for an embedded server.",
+                f"the setting {name!r} cannot be changed for an embedded server",
                 "Remove it from the experiment's [database] settings.",
             )
     return {

@@ -137,7 +137,7 @@ async def _running(wanted: _Start) -> AsyncIterator[Server]:
         finally:
             _stop(child, wanted.data)
     raise DatabaseError(
-        f"{_PORT_TRIES} free ports in a row were taken before the server could have them.",
+        f"{_PORT_TRIES} free ports in a row were taken before the server could have them",
         "Try again; if it stays so, look for a program that takes up every port.",
     )
 
@@ -170,7 +170,7 @@ async def _is_ready(server: Server, child: Child, wanted: _Start) -> bool:
 
 def _not_started(wanted: _Start, what: str) -> DatabaseError:
     return DatabaseError(
-        f"The embedded PostgreSQL {wanted.binaries.version} {what}. The end of its log:\n"
+        f"the embedded PostgreSQL {wanted.binaries.version} {what}; the end of its log:\n"
         f"{tail(wanted.log)}",
         "The log names the reason; a setting of the experiment may not fit this machine.",
     )

@@ -122,7 +122,7 @@ async def test_a_large_upper_bound_is_not_tried_out() -> None:
 async def test_what_cannot_be_reached_is_an_error(
     formula: Formula, request_: CalibrationRequest
 ) -> None:
-    with pytest.raises(DatabaseError, match="No span from"):
+    with pytest.raises(DatabaseError, match="no span from"):
         await find(costs(Machine(formula)), request_)
 
 
