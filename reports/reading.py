@@ -68,12 +68,16 @@ class RunReading:
 
 
 def read_run(warehouse: Warehouse, run_id: str) -> RunReading:
-    """Everything that a report about one run shows."""
+    """Everything that a report about one run shows.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    documents = queries.run_facts(warehouse, run_id)
     run = queries.runs(warehouse).filter(pl.col("run_id") == run_id).row(0, named=True)
     scenario_summary = queries.scenario_summary(warehouse, run_id)
     trials = queries.trials(warehouse, run_id)
     probabilities = curve_probabilities(trials.height)
-    documents = queries.run_facts(warehouse, run_id)
     return RunReading(
         run=run,
         plan=documents["plan"],

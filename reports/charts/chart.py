@@ -54,7 +54,7 @@ class Rows:
         axis = alt.Axis(title=None, grid=False)
         return alt.Y("label:N", sort=names, scale=alt.Scale(domain=names), axis=axis)
 
-    def title(self) -> alt.TitleParams:
+    def title(self, offset_px: int = 4) -> alt.TitleParams:
         """What the rows are, above their labels: as the axis' title it would take a column."""
         return alt.TitleParams(
             self.heading,
@@ -63,7 +63,7 @@ class Rows:
             fontSize=12,
             fontWeight="normal",
             color=color("muted"),
-            offset=4,
+            offset=offset_px,
         )
 
 

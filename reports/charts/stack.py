@@ -10,8 +10,12 @@ import altair as alt
 from reports.charts.chart import Measure, Row, Rows, Spec, data, layered, measure_axis, tip
 from reports.theme import color
 
-ROOM_FOR_TOTAL = 1.17
-"""The axis is so much longer than the longest bar, for the number at its end."""
+ROOM_FOR_TOTAL = 1.2
+"""The axis is so much longer than the longest bar, for the column of the totals."""
+
+HEADING_Y_PX = -4
+HEADING_DROP_PX = -13
+"""Brings the rows' heading down to the line of the totals' heading."""
 
 ROOM_FOR_TEXT = 0.085
 """A part that is a smaller share of the longest bar has no room for its number."""
@@ -23,10 +27,11 @@ class Stack:
 
     Attributes:
         segments: label, part (colour), name, start, end, value, text.
-        totals: label, value (where the bar ends), text (what stands there).
+        totals: label, text: what the bar comes to.
         repetitions: label, block, value, text.
         parts: colours of all parts, in the order of the stack.
         longest: the longest bar of all charts that share this one's axis.
+        total: what the bars come to, in words.
     """
 
     segments: Sequence[Row]
@@ -34,18 +39,20 @@ class Stack:
     repetitions: Sequence[Row]
     parts: Sequence[str]
     longest: float
+    total: str
 
 
 def stack_chart(stack: Stack, rows: Rows, measure: Measure) -> Spec:
-    """The bars, the numbers inside them, the ticks, and the totals at their ends."""
+    """The bars, the ticks, the numbers inside the bars, and a column of what they come to."""
     scale = alt.Scale(domain=[0, stack.longest * ROOM_FOR_TOTAL], nice=False)
     return layered(
         _bars(stack, rows, measure, scale),
-        _numbers(stack, rows, scale),
         _ticks(stack, rows, measure, scale),
-        _totals(stack, rows, scale),
+        _numbers(stack, rows, scale),
+        _totals(stack, rows),
+        _totals_heading(stack),
         height_px=rows.height_px,
-        title=rows.title(),
+        title=rows.title(HEADING_DROP_PX),
     )
 
 
@@ -101,12 +108,20 @@ def _ticks(stack: Stack, rows: Rows, measure: Measure, scale: alt.Scale) -> alt.
     return chart
 
 
-def _totals(stack: Stack, rows: Rows, scale: alt.Scale) -> alt.Chart:
+def _totals(stack: Stack, rows: Rows) -> alt.Chart:
+    """What each bar comes to, in a column of its own: beside a tick it would seem the tick's."""
     chart: alt.Chart = (
         alt.Chart(data(stack.totals))
-        .mark_text(
-            align="left", baseline="middle", dx=7, fontSize=13, fontWeight="bold", aria=False
-        )
-        .encode(x=alt.X("value:Q", scale=scale), y=rows.channel(), text="text:N")
+        .mark_text(align="right", baseline="middle", fontSize=13, fontWeight="bold", aria=False)
+        .encode(x=alt.value("width"), y=rows.channel(), text="text:N")
+    )
+    return chart
+
+
+def _totals_heading(stack: Stack) -> alt.Chart:
+    chart: alt.Chart = (
+        alt.Chart(data([{"text": stack.total}]))
+        .mark_text(align="right", baseline="bottom", color=color("muted"), aria=False)
+        .encode(x=alt.value("width"), y=alt.value(HEADING_Y_PX), text="text:N")
     )
     return chart

@@ -38,6 +38,8 @@ class Figure:
     caption: str
     panels: tuple[Panel, ...] = ()
     key: tuple[KeyEntry, ...] = ()
+    wide: bool = False
+    """Whether a single panel takes the page's whole width."""
 
 
 def rows_of(cells: Sequence[Cell]) -> Rows:

@@ -67,7 +67,8 @@ def _panel(reading: RunReading, series: Series, cells: Sequence[Cell]) -> Panel:
         totals=[_total(reading, cell) for cell in cells],
         repetitions=[row for cell in cells for row in _ticks(reading, cell)],
         parts=[*KINDS, REST],
-        longest=max(_total(reading, cell)["value"] for cell in shared),
+        longest=max(_reach(reading, cell) for cell in shared),
+        total="whole",
     )
     told = "; ".join(_told(reading, cell) for cell in cells)
     description = f"Stacked bars for {series.name}, memory of the database. {told}."
@@ -103,10 +104,14 @@ def _ticks(reading: RunReading, cell: Cell) -> Iterator[Row]:
 
 
 def _total(reading: RunReading, cell: Cell) -> Row:
-    whole = reading.scenario(cell)[WHOLE]
-    ends = [row["end"] for row in _segments(reading, cell)]
-    ticks = [row["value"] for row in _ticks(reading, cell)]
-    return {"label": cell.label, "value": max([whole, *ends, *ticks]), "text": show(whole)}
+    return {"label": cell.label, "text": show(reading.scenario(cell)[WHOLE])}
+
+
+def _reach(reading: RunReading, cell: Cell) -> float:
+    """How far the cell's bar and its ticks go."""
+    ends: list[float] = [row["end"] for row in _segments(reading, cell)]
+    ticks: list[float] = [row["value"] for row in _ticks(reading, cell)]
+    return max(ends + ticks)
 
 
 def _told(reading: RunReading, cell: Cell) -> str:

@@ -34,7 +34,7 @@ def draw(reading: RunReading) -> Figure:
         KeyEntry(name, tint, SERIES_SHAPES[place % len(SERIES_SHAPES)])
         for place, (name, tint) in enumerate(tints.items())
     )
-    return Figure("order", title, _caption(points), (panel,), key)
+    return Figure("order", title, _caption(points), (panel,), key, wide=True)
 
 
 def _points(reading: RunReading) -> Iterator[Row]:

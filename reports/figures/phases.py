@@ -58,7 +58,8 @@ def _panel(reading: RunReading, series: Series, cells: Sequence[Cell]) -> Panel:
         totals=[_total(reading, cell) for cell in cells],
         repetitions=[row for cell in cells for row in _ticks(reading, cell)],
         parts=list(PHASES),
-        longest=max(_total(reading, cell)["value"] for cell in siblings(reading, series)),
+        longest=max(_reach(reading, cell) for cell in siblings(reading, series)),
+        total="end to end",
     )
     spec = stack_chart(stack, rows_of(cells), MEASURE)
     return Panel(series.name, specification(spec, _description(series.name, stack.segments)))
@@ -87,11 +88,13 @@ def _segments(reading: RunReading, cell: Cell) -> Iterator[Row]:
 
 
 def _total(reading: RunReading, cell: Cell) -> Row:
-    mean = reading.scenario(cell)["end_to_end_mean_ms"]
-    end = sum(_means(reading, cell).values())
-    farthest = max([end, *(row["value"] for row in _ticks(reading, cell))])
-    text = "no mean" if mean is None else show(mean)
-    return {"label": cell.label, "value": farthest, "text": text}
+    return {"label": cell.label, "text": show(reading.scenario(cell)["end_to_end_mean_ms"])}
+
+
+def _reach(reading: RunReading, cell: Cell) -> float:
+    """How far the cell's bar and its ticks go."""
+    ticks: list[float] = [row["value"] for row in _ticks(reading, cell)]
+    return max([sum(_means(reading, cell).values()), *ticks])
 
 
 def _ticks(reading: RunReading, cell: Cell) -> Iterator[Row]:
@@ -141,5 +144,5 @@ def _rounding(reading: RunReading) -> str:
         return "Every part is the median over the repetitions."
     return (
         "Every part is the median over the repetitions, so the parts of a bar may miss the "
-        f"number at its end, here by {show_share(max(misses))} at most."
+        f"number beside it, here by {show_share(max(misses))} at most."
     )

@@ -15,6 +15,7 @@ from page_reader import Cell, Page, chart_values
 from synthetic_runs import RUN_ID, Spoiling
 from written_reports import Write, Written, experiment
 
+from poolexp.errors import UsageError
 from reports import page as page_module
 from reports.numbers import show_share
 from reports.page import json_block, write_page
@@ -295,6 +296,15 @@ def test_a_page_is_written_again_in_place(landed_home: Path, tmp_path: Path) -> 
             path = write_run_report(warehouse, RUN_ID, tmp_path)
         pages.append(path.read_bytes())
     assert pages[0] == pages[1]
+
+
+def test_a_run_that_does_not_exist_is_refused(landed_home: Path, tmp_path: Path) -> None:
+    with (
+        open_warehouse(landed_home, read_only=True) as warehouse,
+        pytest.raises(UsageError, match="no run 'nobody'"),
+    ):
+        write_run_report(warehouse, "nobody", tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
