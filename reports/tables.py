@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import polars as pl
 
@@ -18,6 +18,7 @@ from reports.numbers import (
 )
 from reports.reading import Facts, RunReading
 from reports.scenarios import Cell, series_of
+from reports.table import Column, Entry, Group, Row, Table
 
 PHASES = {
     "end_to_end": "end to end",
@@ -41,60 +42,6 @@ RANGE = "the least and the most"
 
 MOST_TRIALS = 300
 """A page with more rows would no longer be read; the warehouse has all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One place in a table: its text, its number in full, and the range beside it."""
-
-    text: str
-    value: float | int | None = None
-    beside: str = ""
-    name: str = ""
-    """Which number of the warehouse this is, where it is one."""
-    thin: bool = False
-    """Whether too few independent observations lie beyond this percentile to lean on it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column's head; numbers stand to the right."""
-
-    title: str
-    unit: str = ""
-    numeric: bool = True
-    ranged: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row; `key` says of what: a scenario, or a trial's number."""
-
-    key: str
-    entries: tuple[Entry, ...]
-    begins: bool = False
-    """Whether something new begins here, so that a line parts it from the row above."""
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Rows that belong together, under a title."""
-
-    title: str
-    rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table with its columns and groups; `note` says how to read it."""
-
-    name: str
-    title: str
-    columns: tuple[Column, ...]
-    groups: tuple[Group, ...]
-    note: str = ""
-    dense: bool = False
-    """Whether it has so many columns that ranges stand below their numbers, and heads break."""
 
 
 def latency_table(reading: RunReading) -> Table:

@@ -201,8 +201,8 @@ def test_hostile_texts_stay_texts(hostile: Written) -> None:
     assert "49}" not in hostile.page.text
     assert "\x1b" not in hostile.text
     assert "\u202e" not in hostile.text
-    labels = {row["label"] for row in chart_values(hostile.page.charts["chart-phases-1"])}
-    assert labels == {"2", "8"}
+    rows = chart_values(hostile.page.charts["chart-phases-1"])
+    assert {row["label"] for row in rows if "label" in row} == {"2", "8"}
 
 
 def test_an_unlimited_run_says_so_wherever_results_stand(
@@ -270,9 +270,7 @@ def test_factors_besides_the_size_keep_their_names(write_report: Write) -> None:
     charts = [spec for name, spec in written.page.charts.items() if name.startswith("chart-phases")]
     assert len(charts) == 4
     # Panels of one workload share their axis, so that the variants can be compared.
-    domains = [
-        layer["encoding"]["x"]["scale"]["domain"] for spec in charts for layer in spec["layer"]
-    ]
+    domains = [spec["layer"][0]["encoding"]["x"]["scale"]["domain"] for spec in charts]
     assert all(domain == domains[0] for domain in domains)
     groups = {row.group for row in written.page.rows("table-latencies")}
     assert len(groups) == 4
