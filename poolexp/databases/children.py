@@ -81,6 +81,16 @@ def kill_inside(directory: Path, *, within_s: float) -> None:
         time.sleep(_PAUSE_S)
 
 
+def none_inside(directory: Path, *, within_s: float) -> bool:
+    """Wait until no process works in `directory`; False when one still does after that time."""
+    deadline = time.monotonic() + within_s
+    while any(_working_in(directory)):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_PAUSE_S)
+    return True
+
+
 def _working_in(directory: Path) -> Iterator[int]:
     target = str(directory)
     for entry in Path("/proc").iterdir():

@@ -8,7 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from poolexp.databases.binaries import Binaries
-from poolexp.databases.children import ended, kill, start, tail
+from poolexp.databases.children import (
+    Child,
+    ended,
+    ended_blocking,
+    kill,
+    kill_inside,
+    none_inside,
+    start,
+    tail,
+)
 from poolexp.databases.server import Secret
 from poolexp.errors import DatabaseError
 from poolexp.privileges import User, run_as
@@ -16,7 +25,8 @@ from poolexp.privileges import User, run_as
 SUPERUSER = "poolexp"
 HOST = "127.0.0.1"
 
-_INITDB_WITHIN_S = 120
+_INITDB_WITHIN_S = 120.0
+_GENTLY_S = 3.0
 
 # Nothing else in this file: no socket of the file system, no other address, no `trust`.
 _HBA = f"""\
@@ -119,12 +129,26 @@ async def _initdb(
     try:
         finished = await ended(child, within_s=_INITDB_WITHIN_S)
     finally:
-        kill(child)
+        _end(child, data)
     if not finished or child.returncode != 0:
         raise DatabaseError(
             f"initdb could not make a data directory in {data.parent}:\n{tail(log)}",
             "Look for a full disk or missing rights, or name other programs: --pg-bin DIR.",
         )
+
+
+def _end(child: Child, data: Path) -> None:
+    """End initdb when it was interrupted, and what it started.
+
+    Gently at first: a server process that is killed would leave shared memory behind, while one
+    that finds initdb gone cleans up after itself.
+    """
+    if child.poll() is None:
+        child.terminate()
+        ended_blocking(child, within_s=_GENTLY_S)
+        none_inside(data, within_s=_GENTLY_S)
+    kill(child)
+    kill_inside(data, within_s=_GENTLY_S)
 
 
 def _private_file(path: Path, text: str, user: User | None) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 import signal
@@ -21,9 +22,12 @@ from poolexp.cgroups import Group
 from poolexp.databases.binaries import Binaries, usable_binaries
 from poolexp.databases.children import Child, ended_blocking, kill, kill_inside, start, tail
 from poolexp.databases.cluster import HOST, SUPERUSER, make_cluster, server_settings
+from poolexp.databases.remains import reclaim_shared_memory
 from poolexp.databases.server import Secret, Server
 from poolexp.errors import DatabaseError
 from poolexp.privileges import User, run_as, server_user
+
+_log = logging.getLogger(__name__)
 
 _PREFIX = "poolexp-pg."
 _DATABASE = "postgres"
@@ -77,7 +81,7 @@ def _private_directory(user: User | None) -> Iterator[Path]:
             os.chown(place, user.uid, user.gid)
         yield place
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        _remove(place)
 
 
 def _sweep(user: User | None) -> None:
@@ -92,7 +96,14 @@ def _sweep(user: User | None) -> None:
         with suppress(FileNotFoundError):
             if place.lstat().st_uid in trusted and ownership.is_abandoned(owner):
                 kill_inside(place / "data", within_s=_BURIED_WITHIN_S)
-                shutil.rmtree(place, ignore_errors=True)
+                reclaim_shared_memory(place / "data", user)
+                _remove(place)
+
+
+def _remove(place: Path) -> None:
+    shutil.rmtree(place, ignore_errors=True)
+    if place.exists():
+        _log.warning("A server's directory could not be removed: %s", place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +146,7 @@ async def _running(wanted: _Start) -> AsyncIterator[Server]:
                 yield server
                 return
         finally:
-            _stop(child, wanted.data)
+            _stop(child, wanted)
     raise DatabaseError(
         f"{_PORT_TRIES} free ports in a row were taken before the server could have them",
         "Try again; if it stays so, look for a program that takes up every port.",
@@ -189,7 +200,7 @@ async def _lets_us_in(server: Server) -> bool:
     return int(pid_file.split()[0]) == server.pid
 
 
-def _stop(child: Child, data: Path) -> None:
+def _stop(child: Child, wanted: _Start) -> None:
     """End a server and everything that works for it.
 
     Blocking on purpose: a cancellation, or the end of the event loop, cannot cut it short.
@@ -201,4 +212,5 @@ def _stop(child: Child, data: Path) -> None:
                 ended_blocking(child, within_s=patience_s)
     finally:
         kill(child)
-        kill_inside(data, within_s=_BURIED_WITHIN_S)
+        kill_inside(wanted.data, within_s=_BURIED_WITHIN_S)
+        reclaim_shared_memory(wanted.data, wanted.user)

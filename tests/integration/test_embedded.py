@@ -50,6 +50,23 @@ def servers_in(directory: Path) -> list[psutil.Process]:
     return found
 
 
+def shared_memory() -> set[str]:
+    """Segments of shared memory on this machine, of both kinds that PostgreSQL uses."""
+    table = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+    posix = Path("/dev/shm").glob("PostgreSQL.*")
+    return {line.split()[1] for line in table} | {path.name for path in posix}
+
+
+def segments_of(processes: list[psutil.Process]) -> set[str]:
+    """The segments that processes have mapped; those that have ended have none."""
+    maps = ""
+    for process in processes:
+        with suppress(OSError):
+            maps += Path(f"/proc/{process.pid}/maps").read_text()
+    posix = set(re.findall(r"/dev/shm/(PostgreSQL\.\d+)", maps))
+    return posix | set(re.findall(r"(\d+) +/SYSV", maps))
+
+
 async def family(server: Server) -> list[psutil.Process]:
     assert server.pid is not None
     postmaster = psutil.Process(server.pid)
@@ -246,7 +263,7 @@ async def test_nothing_is_left_after_a_cancellation_in_the_midst_of_work(
     assert servers_in(private_tmp) == []
 
 
-@pytest.mark.parametrize("after_s", [0, 0.05, 0.2, 0.35, 0.5, 0.6, 0.7])
+@pytest.mark.parametrize("after_s", [0, 0.05, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0])
 async def test_nothing_is_left_after_a_cancellation_of_the_start(
     private_tmp: Path, after_s: float
 ) -> None:
@@ -256,11 +273,13 @@ async def test_nothing_is_left_after_a_cancellation_of_the_start(
 
     task = asyncio.create_task(work())
     await asyncio.sleep(after_s)
+    segments = segments_of(servers_in(private_tmp))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert list(private_tmp.iterdir()) == []
     assert servers_in(private_tmp) == []
+    assert not segments & shared_memory()
 
 
 async def test_a_busy_server_is_stopped_too(private_tmp: Path) -> None:
@@ -271,6 +290,9 @@ async def test_a_busy_server_is_stopped_too(private_tmp: Path) -> None:
             connection.execute("SELECT max(md5(i::text)) FROM generate_series(1, 10^9::int) AS i")
         )
         await asyncio.sleep(0.2)
+        segments = segments_of(await family(server))
+        assert segments, "this test looks at nothing"
+        assert segments <= shared_memory()
         assert server.pid is not None
         os.kill(server.pid, signal.SIGKILL)
         await asyncio.sleep(0.2)
@@ -278,6 +300,7 @@ async def test_a_busy_server_is_stopped_too(private_tmp: Path) -> None:
     with pytest.raises((asyncpg.PostgresError, OSError)):
         await busy
     connection.terminate()
+    assert not segments & shared_memory()
     assert servers_in(private_tmp) == []
     assert list(private_tmp.iterdir()) == []
 
@@ -295,8 +318,9 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.parametrize("with_its_server", [False, True])
 async def test_a_killed_run_takes_its_server_along_and_the_next_sweeps_up(
-    private_tmp: Path,
+    private_tmp: Path, with_its_server: bool
 ) -> None:
     run = subprocess.Popen(
         [sys.executable, "-c", KILLED_RUN],
@@ -306,7 +330,10 @@ async def test_a_killed_run_takes_its_server_along_and_the_next_sweeps_up(
     assert run.stdout is not None
     with run.stdout:
         pid = int(run.stdout.readline())
-    assert psutil.pid_exists(pid)
+    segments = segments_of(servers_in(private_tmp))
+    assert segments
+    if with_its_server:
+        os.kill(pid, signal.SIGKILL)
     run.kill()
     run.wait()
     deadline = time.monotonic() + 20
@@ -317,6 +344,7 @@ async def test_a_killed_run_takes_its_server_along_and_the_next_sweeps_up(
     async with small_server():
         assert not left.exists()
         assert len(traces()) == 1
+    assert not segments & shared_memory()
 
 
 async def test_what_is_not_marked_as_ours_is_not_swept(private_tmp: Path) -> None:
