@@ -24,7 +24,9 @@ def start(argv: Sequence[str], log: Path, *, place: Path) -> Child:
     paths of programs and libraries: PGDATA and its like must not steer it.
     """
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    # No link is followed: the log may lie in a directory of the server's user, and we may be root.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+    descriptor = os.open(log, flags, 0o600)
     try:
         return subprocess.Popen(
             argv,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -38,3 +40,12 @@ def groups_allowed() -> None:
             pass
     except LimitsError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def private_tmp(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A temporary directory of the test's own: others may run servers at the same time."""
+    with tempfile.TemporaryDirectory(prefix="poolexp-test-") as name:
+        Path(name).chmod(0o755)
+        monkeypatch.setattr(tempfile, "tempdir", name)
+        yield Path(name)
