@@ -17,7 +17,7 @@ from prefect.cache_policies import NO_CACHE
 
 from flows.benchmark_result import Finished
 from flows.progress import Reporter, reporting
-from flows.provisioning import Provision, announce, provisioned
+from flows.provisioning import Provision, provisioned
 from flows.signals import keep_supervision
 from flows.stopwatch import Stopwatch
 from flows.terminal import make_console
@@ -28,7 +28,7 @@ from poolexp.home import hold_home, new_run_id, prepare_home
 from poolexp.landing import write_json
 from poolexp.measuring import Bench, measure
 from poolexp.plan import Plan, make_plan
-from poolexp.records import Origin, outcome_document, plan_document
+from poolexp.records import LimitsState, Source, outcome_document, plan_document
 from reports.run_report import write_run_report
 from warehouse.database import open_warehouse
 from warehouse.load import load_attempt, load_plan
@@ -131,11 +131,10 @@ async def benchmark(
             binaries = Path(pg_bin) if pg_bin else None
             provided = await provision(plan, place, stack, limits, binaries, out)
             run = Run(plan, place, provided.bench, watch)
-            run.record(plan_document(plan, Origin(source, text, label)), provided.document)
+            run.record(plan_document(plan, Source(source, text, label)), provided.document)
             watch.lap("start_up")
             await _measure_all(run, out)
-        announce(provided.limits, out)
-        return _conclude(run, out)
+        return _conclude(run, provided.limits, out)
 
 
 async def _measure_all(run: Run, out: Reporter) -> None:
@@ -168,11 +167,18 @@ def _failure(error: BaseException) -> tuple[str, str]:
     return "interrupted", "stopped by a signal"
 
 
-def _conclude(run: Run, out: Reporter) -> Finished:
+def _conclude(run: Run, limits: LimitsState, out: Reporter) -> Finished:
     out.begin("validating")
     validation = validate(run)
     run.watch.lap("validation")
     out.begin("writing the report")
     path = report(run)
     run.watch.lap("report")
-    return Finished(run.plan.run_id, validation, path, run.watch.seconds, run.plan.measuring_s)
+    return Finished(
+        run_id=run.plan.run_id,
+        validation=validation,
+        limits=limits,
+        report=path,
+        wall_s=run.watch.seconds,
+        measuring_s=run.plan.measuring_s,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from poolexp.records import LimitsState
 from warehouse.validate import ValidationReport
 
 
@@ -17,6 +18,7 @@ class Finished:
 
     run_id: str
     validation: ValidationReport
+    limits: LimitsState
     report: Path
     wall_s: dict[str, float]
     measuring_s: float

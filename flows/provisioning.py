@@ -53,7 +53,8 @@ async def provisioned(
     """
     database = plan.experiment.database
     with _limited_groups(plan, limits) as (groups, state):
-        announce(state, reporter)
+        if state.warning:
+            reporter.say(state.warning)
         _adopt_this_process(groups)
         reporter.begin("starting PostgreSQL")
         async with embedded_server(
@@ -85,12 +86,6 @@ def require_limits(plan: Plan) -> None:
     """Raise LimitsError if the plan's limits cannot be set here; leave nothing behind."""
     with _limited_groups(plan, "required"):
         pass
-
-
-def announce(state: LimitsState, reporter: Reporter) -> None:
-    """Say that the run is unlimited, why, and what would change that."""
-    if state.state == "unlimited":
-        reporter.say(f"UNLIMITED: {state.reason}. {state.remedy}")
 
 
 @contextmanager

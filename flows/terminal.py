@@ -250,6 +250,8 @@ def show_end(console: Console, finished: Finished) -> None:
         )
     )
     console.print(Text(f"Report: {finished.report}"), soft_wrap=True)
+    if finished.limits.warning:
+        console.print(Text(finished.limits.warning))
 
 
 def show_frame(console: Console, frame: pl.DataFrame, output: OutputFormat) -> None:

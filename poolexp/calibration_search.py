@@ -2,16 +2,22 @@
 
 A cost is the median over small batches. Where values are compared, their batches are taken in
 turns: a disturbance then strikes all of them alike instead of shifting one.
+
+The search executes in a row, which is quick. The verdict does not: there each execution is what
+a request is in a trial, one that comes alone after a pause and is followed by the reset of its
+connection. With caches gone cold and the reset included it costs about a tenth more here.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Protocol
 
 import asyncpg
 
@@ -37,6 +43,9 @@ _FIT_FACTORS = (0.7, 0.9, 1.1, 1.3)
 _FIT_BATCHES = 5
 _VERIFY_BATCHES = 15
 _VERIFY_ROUNDS = 6
+_PAUSE_S = 0.025
+_REQUESTS = 3
+_REQUESTS_MOST = 200
 
 # A batch has several executions, lasts a few milliseconds, and many of the clock's steps.
 _BATCH = 5
@@ -82,45 +91,78 @@ class Cost:
     spread: float
 
 
-class Costs:
-    """Measures on one connection what executions of one statement cost its server process."""
+class Execution(Protocol):
+    """Executes the statement once, in one of two ways."""
 
-    def __init__(
-        self,
-        statement: asyncpg.prepared_stmt.PreparedStatement,
-        clock: Clock,
-        arguments: BuildArguments,
-    ) -> None:
-        self._statement = statement
+    async def in_a_row(self, arguments: tuple[Argument, ...]) -> None:
+        """Execute it at once."""
+
+    async def as_request(self, arguments: tuple[Argument, ...]) -> None:
+        """Execute it as a trial's requests are: after a pause, and followed by the reset."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnConnection:
+    """Executes a statement on a connection to a server."""
+
+    connection: asyncpg.Connection
+    sql: str
+
+    async def in_a_row(self, arguments: tuple[Argument, ...]) -> None:
+        """Execute it; the first time it is prepared."""
+        await self.connection.fetch(self.sql, *arguments)
+
+    async def as_request(self, arguments: tuple[Argument, ...]) -> None:
+        """Execute it after a pause, and reset the connection as asyncpg's pool does."""
+        await asyncio.sleep(_PAUSE_S)
+        await self.connection.fetch(self.sql, *arguments)
+        await self.connection.reset()
+
+
+class Costs:
+    """Measures what executions of one statement cost its server process."""
+
+    def __init__(self, execution: Execution, clock: Clock, arguments: BuildArguments) -> None:
+        self._execution = execution
         self._clock = clock
         self._arguments = arguments
         self._draws = count()
 
     @classmethod
     async def on(cls, connection: asyncpg.Connection, request: CalibrationRequest) -> Costs:
-        """Prepare the statement on a connection, and execute it until it is warm."""
-        statement = await connection.prepare(request.sql)
-        costs = cls(statement, cpu_clock(connection.get_server_pid()), request.arguments)
+        """Execute the statement on a connection until it is prepared and warm."""
+        clock = cpu_clock(connection.get_server_pid())
+        costs = cls(OnConnection(connection, request.sql), clock, request.arguments)
         await costs.batch(Setting(request.lower, request.overflow_from), executions=10)
         return costs
 
-    async def batch(self, setting: Setting, executions: int = _BATCH) -> float:
+    async def batch(
+        self, setting: Setting, executions: int = _BATCH, *, as_requests: bool = False
+    ) -> float:
         """Execute so often; returns the CPU time of one execution in ms."""
         draws = [next(self._draws) for _ in range(executions)]
         batch = [self._arguments(setting.value, setting.overflow, draw) for draw in draws]
+        execute = self._execution.as_request if as_requests else self._execution.in_a_row
         before_ns = self._clock.read_ns()
         for arguments in batch:
-            await self._statement.fetch(*arguments)
+            await execute(arguments)
         return (self._clock.read_ns() - before_ns) / executions / _NS_PER_MS
 
     async def compare(self, settings: Sequence[Setting], batches: int) -> list[Cost]:
-        """Measure the costs of several settings in turns."""
+        """Measure the costs of several settings in turns, executed in a row."""
         sizes = [await self._batch_size(setting) for setting in settings]
         turns = [
             [await self.batch(*each) for each in zip(settings, sizes, strict=True)]
             for _ in range(batches)
         ]
         return [_cost(column) for column in zip(*turns, strict=True)]
+
+    async def as_requests(self, setting: Setting, batches: int) -> Cost:
+        """Measure the cost of a setting as the trials will meet it: paced, and with the reset."""
+        size = await self._batch_size(setting)
+        # These take long: a few at a time, but for a clock of coarse steps.
+        size = _REQUESTS if size == _BATCH else min(_REQUESTS_MOST, size)
+        return _cost([await self.batch(setting, size, as_requests=True) for _ in range(batches)])
 
     async def _batch_size(self, setting: Setting) -> int:
         needed_ns = max(_BATCH_NS, _BATCH_GRAINS * self._clock.grain_ns)
@@ -214,7 +256,7 @@ async def _verified(
         return abs(seen[each].cpu_ms / request.target_cpu_ms - 1)
 
     for _ in range(_VERIFY_ROUNDS):
-        (seen[setting],) = await costs.compare([setting], _VERIFY_BATCHES)
+        seen[setting] = await costs.as_requests(setting, _VERIFY_BATCHES)
         if miss(setting) <= TOLERANCE:
             break
         setting = _scaled(setting, request, request.target_cpu_ms / seen[setting].cpu_ms)

@@ -1,7 +1,7 @@
 """Measure one trial: the side that commands, outside the groups under test.
 
-What happens, in this order: the generator starts inside its group; with all limits lifted it
-opens its connections and runs the statement once on each; the limits are set and read back; both
+What happens, in this order: with all limits lifted the generator starts inside its group, opens
+its connections and runs the statement once on each; the limits are set and read back; both
 groups stand idle for a moment; then comes the origin, the warm-up, the window, and the wait for
 the last requests. The counters are read at the window's two edges and sampled in between.
 """
@@ -75,8 +75,8 @@ async def measure(
     """
     began_ns = time.monotonic_ns()
     planned = schedule_of(bench.experiment, trial)
+    _set_limits(bench, trial, lifted=True)
     async with generator_process(bench.groups.get("generator")) as generator:
-        _set_limits(bench, trial, lifted=True)
         await generator.tell(**_order(bench, trial, planned, generator))
         maintenance_before = await maintenance(bench.server)
         opened = await generator.hear("opened", within_s=2 * OPENING_TIMEOUT_S)

@@ -17,10 +17,10 @@ Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Where an experiment came from, and what the person calls the run."""
+class Source:
+    """Where an experiment came from: built-in name or path, text; and a person's label."""
 
-    source: str
+    reference: str
     text: str
     label: str | None = None
 
@@ -37,6 +37,13 @@ class LimitsState:
     state: str
     reason: str | None = None
     remedy: str | None = None
+
+    @property
+    def warning(self) -> str | None:
+        """What must be said first and last of a run whose limits could not be set."""
+        if self.state != "unlimited":
+            return None
+        return f"UNLIMITED: no CPU limit is in force, because {self.reason}. {self.remedy or ''}"
 
 
 GENERATOR_FACTS = (
@@ -74,16 +81,16 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def plan_document(plan: Plan, origin: Origin) -> Document:
+def plan_document(plan: Plan, source: Source) -> Document:
     """What is stored before anything runs: the experiment, and every trial in its order."""
     return {
         "format": FORMAT,
         "run_id": plan.run_id,
-        "label": origin.label,
+        "label": source.label,
         "created_at": now(),
         "experiment": plan.experiment.model_dump(mode="json"),
-        "experiment_source": origin.source,
-        "experiment_text": origin.text,
+        "experiment_source": source.reference,
+        "experiment_text": source.text,
         "experiment_hash": plan.experiment.digest,
         "database": plan.experiment.database.kind,
         "trials": [planned_trial(trial) for trial in plan.trials],

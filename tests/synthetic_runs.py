@@ -26,7 +26,7 @@ from poolexp.landing import (
     write_json,
 )
 from poolexp.plan import Plan, Trial, make_plan
-from poolexp.records import Course, Document, Origin, manifest, outcome_document, plan_document
+from poolexp.records import Course, Document, Source, manifest, outcome_document, plan_document
 
 RUN_ID = "20261130T211530Z-3f9a"
 CREATED_AT = datetime(2026, 11, 30, 21, 15, 30, tzinfo=UTC)
@@ -85,9 +85,9 @@ def write_run(
     run = run_directory(home, run_id)
     run.mkdir(parents=True, mode=0o700)
     text = source_of(experiment)[1] if isinstance(experiment, str) else ""
-    origin = Origin(made.name, text, label)
+    source = Source(made.name, text, label)
     created = {"created_at": created_at.isoformat()}
-    write_json(run / "plan.json", plan_document(plan, origin) | created)
+    write_json(run / "plan.json", plan_document(plan, source) | created)
     write_json(run / "run.json", _facts(plan, created_at, spoiling))
     for trial in plan.trials:
         if trial.number not in spoiling.leave_out:

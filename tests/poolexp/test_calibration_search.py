@@ -8,23 +8,33 @@ import pytest
 
 from poolexp.calibration_search import TOLERANCE, CalibrationRequest, Costs, find
 from poolexp.errors import DatabaseError
+from poolexp.workload import Argument
 
 Formula = Callable[[int, int], float]
 
 
 @dataclass
 class Machine:
-    """A server process whose executions cost a formula's ms; both its statement and its clock."""
+    """A server process whose executions cost a formula's ms; both its statement and its clock.
+
+    What comes as a request costs `request_ms` more.
+    """
 
     formula: Formula
     grain_ns: int = 1
+    request_ms: float = 0.0
     noise: float = 0.0
     used_ns: float = 0.0
     executions: int = 0
     draws: list[int] = field(default_factory=list)
     random: Random = field(default_factory=lambda: Random(1))
 
-    async def fetch(self, value: int, overflow: int, draw: int) -> None:
+    async def as_request(self, arguments: tuple[Argument, ...]) -> None:
+        await self.in_a_row(arguments)
+        self.used_ns += self.request_ms * 1e6
+
+    async def in_a_row(self, arguments: tuple[Argument, ...]) -> None:
+        value, overflow, draw = map(int, arguments)
         disturbance = 1 + abs(self.random.gauss(0, self.noise))
         if self.noise and self.random.random() < 0.05:
             disturbance *= 5  # now and then the host takes its time
@@ -49,6 +59,12 @@ REQUEST = CalibrationRequest(
 
 def costs(machine: Machine) -> Costs:
     return Costs(machine, machine, REQUEST.arguments)
+
+
+async def test_what_counts_is_the_cost_of_a_request() -> None:
+    setting, cost = await find(costs(Machine(linear, request_ms=0.6)), REQUEST)
+    assert linear(setting.value, 1) == pytest.approx(5.6, rel=TOLERANCE)
+    assert cost.cpu_ms == pytest.approx(6.2, rel=TOLERANCE)
 
 
 def linear(value: int, overflow: int) -> float:
