@@ -159,9 +159,9 @@ class Costs:
 
     async def as_requests(self, setting: Setting, batches: int) -> Cost:
         """Measure the cost of a setting as the trials will meet it: paced, and with the reset."""
-        size = await self._batch_size(setting)
         # These take long: a few at a time, but for a clock of coarse steps.
-        size = _REQUESTS if size == _BATCH else min(_REQUESTS_MOST, size)
+        coarse = self._clock.grain_ns > _NS_PER_MS
+        size = min(_REQUESTS_MOST, await self._batch_size(setting)) if coarse else _REQUESTS
         return _cost([await self.batch(setting, size, as_requests=True) for _ in range(batches)])
 
     async def _batch_size(self, setting: Setting) -> int:

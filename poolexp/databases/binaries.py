@@ -78,10 +78,18 @@ def _copied(directory: Path, place: Path) -> Path:
 
 
 def _tried(directory: Path, user: User | None) -> Binaries:
-    """Run `postgres --version` as the user who will run the server: that tries everything."""
+    """Ask the programs for their version as the user who will run them: that tries everything.
+
+    Both are asked, for initdb needs libraries that the server does not.
+    """
+    _version(directory, "initdb", user)
+    return Binaries(directory, _version(directory, "postgres", user))
+
+
+def _version(directory: Path, program: str, user: User | None) -> str:
     try:
         answer = subprocess.run(
-            run_as([str(directory / "postgres"), "--version"], user),
+            run_as([str(directory / program), "--version"], user),
             capture_output=True,
             text=True,
             timeout=_ANSWER_WITHIN_S,
@@ -93,7 +101,7 @@ def _tried(directory: Path, user: User | None) -> Binaries:
     found = re.search(r"\(PostgreSQL\) (\d+[.\w]*)", answer.stdout)
     if answer.returncode != 0 or found is None:
         raise _unusable(directory, user, (answer.stderr or answer.stdout).strip())
-    return Binaries(directory, found[1])
+    return found[1]
 
 
 def _unusable(directory: Path, user: User | None, reason: str) -> DatabaseError:
@@ -101,5 +109,6 @@ def _unusable(directory: Path, user: User | None, reason: str) -> DatabaseError:
     return DatabaseError(
         f"the PostgreSQL programs in {directory} cannot be run{who}: {reason}",
         "Name a directory with postgres and initdb that this user may enter and run: --pg-bin DIR. "
-        "If it is below a temporary directory mounted noexec, set TMPDIR to another one.",
+        "If it is below a temporary directory that is mounted noexec, or that this user may not "
+        "enter, set TMPDIR to another one.",
     )

@@ -1,7 +1,9 @@
 """The command line: what it accepts, what it refuses, and with which exit code."""
 
 import json
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,8 +24,10 @@ class Called:
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Caller":
-    return Caller(monkeypatch, capsys)
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator["Caller"]:
+    umask = os.umask(0o022)
+    yield Caller(monkeypatch, capsys)
+    os.umask(umask)  # which the command has changed, for this process too
 
 
 class Caller:

@@ -124,10 +124,22 @@ async def test_a_long_temporary_directory_is_no_obstacle(
     private_tmp: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long = private_tmp / ("n" * 120)
-    long.mkdir(mode=0o755)
+    long.mkdir()
+    long.chmod(0o755)  # whatever the umask
     monkeypatch.setattr(tempfile, "tempdir", str(long))
     async with small_server() as server:
         assert await setting(server, "data_directory")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root hands the server to somebody else")
+async def test_a_temporary_directory_that_the_server_may_not_enter_is_named(
+    private_tmp: Path,
+) -> None:
+    private_tmp.chmod(0o700)
+    with pytest.raises(DatabaseError, match=str(private_tmp)) as refused:
+        async with small_server():
+            pass
+    assert "TMPDIR" in refused.value.remedy
 
 
 async def test_the_environment_does_not_steer_it(monkeypatch: pytest.MonkeyPatch) -> None:
