@@ -264,6 +264,8 @@ def show_frame(console: Console, frame: pl.DataFrame, output: OutputFormat) -> N
         frame.write_parquet(sys.stdout.buffer)
     else:
         table = _table("", frame.columns, text_columns=0)
+        for column, kind in zip(table.columns, frame.dtypes, strict=True):
+            column.justify = "right" if kind.is_numeric() else "left"
         for row in frame.iter_rows():
             _add(table, ("NULL" if cell is None else cell for cell in row))
         console.print(table)
