@@ -1,6 +1,7 @@
 """The generator in its own process, against a real server: what it records, and when it fails."""
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from poolexp.request_log import (
 from poolexp.workload import BurstArrivals, UniformArrivals
 
 SOON_NS = 20_000_000
+DEFAULTS: Mapping[str, Any] = {}
 
 
 def uniform(rate_per_s: float = 100, measure_s: float = 0.5) -> ArrivalSchedule:
@@ -29,16 +31,22 @@ def uniform(rate_per_s: float = 100, measure_s: float = 0.5) -> ArrivalSchedule:
 
 
 def order(
-    server: Server, generator: GeneratorProcess, planned: ArrivalSchedule, **changes: Any
+    server: Server,
+    generator: GeneratorProcess,
+    planned: ArrivalSchedule,
+    *,
+    pool: Mapping[str, Any] = DEFAULTS,
+    **changes: Any,
 ) -> dict[str, Any]:
     return {
         "connect": server.connect_arguments(),
-        "pool_size": 3,
-        "pool_reset": True,
+        "pool": {"size": 3, **pool},
         "acquire_timeout_s": None,
         "query_timeout_s": None,
         "sql": "SELECT $1::int",
         "arguments": [[seq] for seq in range(len(planned))],
+        "keys": None,
+        "closed_loop": None,
         "planned_ns": planned.planned_ns.tolist(),
         "spin_ns": 100_000,
         "drain_s": 5.0,
@@ -103,7 +111,7 @@ async def test_acquire_timeouts_are_outcomes_and_the_trial_ends_on_time(server: 
     columns, _ = await run_trial(
         server,
         planned,
-        pool_size=1,
+        pool={"size": 1},
         sql="SELECT pg_sleep(0.4), $1::int",
         acquire_timeout_s=0.1,
     )
@@ -121,7 +129,7 @@ async def test_query_timeouts_are_outcomes_and_the_connection_is_used_again(
     columns, facts = await run_trial(
         server,
         planned,
-        pool_size=1,
+        pool={"size": 1},
         # The first arguments, with which the connections are warmed, take no time.
         sql="SELECT pg_sleep(CASE WHEN $1::int = 2 THEN 60 ELSE 0 END)",
         query_timeout_s=0.2,
@@ -137,7 +145,7 @@ async def test_what_is_not_done_after_the_drain_is_given_up_and_recorded(server:
     columns, _ = await run_trial(
         server,
         planned,
-        pool_size=1,
+        pool={"size": 1},
         sql="SELECT pg_sleep(CASE WHEN $1::int = 1 THEN 60 ELSE 0 END)",
         drain_s=0.3,
     )
@@ -155,7 +163,7 @@ async def test_without_reset_the_release_asks_nothing_of_the_server(server: Serv
     planned = uniform(rate_per_s=200, measure_s=1)
     medians = {}
     for reset in (True, False):
-        columns, _ = await run_trial(server, planned, pool_reset=reset)
+        columns, _ = await run_trial(server, planned, pool={"reset": reset})
         medians[reset] = np.median(columns["released_ns"] - columns["received_ns"])
     assert medians[False] < medians[True] / 2, "a release with reset is one more round trip"
 

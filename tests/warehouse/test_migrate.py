@@ -128,6 +128,8 @@ def test_the_dictionary_lists_the_views_for_people(landed_home: Path) -> None:
         "counters",
         "trial_summary",
         "scenario_summary",
+        "send_lag_by_position",
+        "pool_use",
         "validations",
     }
     assert listed["comment"].null_count() == 0

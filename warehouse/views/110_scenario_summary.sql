@@ -1,7 +1,7 @@
 -- One row a scenario of a run: of each of a trial's numbers the median over its usable trials,
 -- and the least and the greatest as <name>_min and <name>_max.
 --
--- A trial without a number because requests failed in it counts as infinitely slow end to end, so
+-- A trial without a number because requests failed in it counts as infinitely slow, so
 -- failures cannot make a scenario look faster: NULL where the result falls on such a trial.
 CREATE VIEW scenario_summary AS
 WITH usable AS (
@@ -18,14 +18,28 @@ WITH usable AS (
             if(failed > 0, coalesce(end_to_end_p99_ms, 'inf'), end_to_end_p99_ms)
                 AS end_to_end_p99_ms,
             if(failed > 0, coalesce(end_to_end_max_ms, 'inf'), end_to_end_max_ms)
-                AS end_to_end_max_ms
+                AS end_to_end_max_ms,
+            if(failed > 0, coalesce(response_mean_ms, 'inf'), response_mean_ms)
+                AS response_mean_ms,
+            if(failed > 0, coalesce(response_p50_ms, 'inf'), response_p50_ms)
+                AS response_p50_ms,
+            if(failed > 0, coalesce(response_p90_ms, 'inf'), response_p90_ms)
+                AS response_p90_ms,
+            if(failed > 0, coalesce(response_p95_ms, 'inf'), response_p95_ms)
+                AS response_p95_ms,
+            if(failed > 0, coalesce(response_p99_ms, 'inf'), response_p99_ms)
+                AS response_p99_ms,
+            if(failed > 0, coalesce(response_max_ms, 'inf'), response_max_ms)
+                AS response_max_ms
         )
     FROM trial_summary
     WHERE attempt IS NOT NULL
 ),
 
 metrics AS (
-    SELECT * EXCLUDE (trial, attempt, workload, pool_size, block, position, planned)
+    SELECT * EXCLUDE (
+        trial, attempt, workload, pool_size, concurrency, block, position, planned
+    )
     FROM usable
 ),
 
@@ -75,6 +89,7 @@ planned AS (
         scenario,
         any_value(workload) AS workload,
         any_value(pool_size) AS pool_size,
+        any_value(concurrency) AS concurrency,
         count(*) AS trials
     FROM trials
     GROUP BY run_id, scenario
