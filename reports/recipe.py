@@ -42,6 +42,7 @@ def fact_groups(reading: RunReading) -> tuple[FactGroup, ...]:
         ("Host", facts.get("host", {})),
         ("Database server", database),
         ("Server settings", settings),
+        ("CPUs of their own (pinning), by number", facts.get("pinning") or {}),
         ("Data set", facts.get("dataset", {})),
         *(
             (f"Calibration of {_text(row.get('workload'))}", row)

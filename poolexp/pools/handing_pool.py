@@ -103,7 +103,7 @@ class HandingPool:
                 await connection.reset()
             elif interrupted:
                 # Wait for the end of what was given up: the next request shall not pay for it.
-                await connection.execute("")
+                await connection.execute("SELECT 1")
         except BaseException:
             connection.terminate()
             raise
