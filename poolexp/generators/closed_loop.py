@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from poolexp.generators.sender import Sender, drain, start
 from poolexp.pacing import Pacer
+from poolexp.request_log import NEVER
 
 _NS_PER_S = 1_000_000_000
 
@@ -73,11 +74,16 @@ class ClosedLoop:
         return self
 
     async def _work(self) -> None:
-        different = len(self._arguments)
+        different, log = len(self._arguments), self._sender.log
+        thinks = self._course.think_ns > 0
         while (seq := self._next()) is not None:
             which = seq % different
             await self._sender.send(seq, self._arguments[which], self._keys[which])
-            await self._think(seq)
+            if thinks:
+                await self._think()
+            elif log.received_ns[seq] == NEVER:
+                # A request that fails at once may not have waited for anything.
+                await asyncio.sleep(0)
 
     def _next(self) -> int | None:
         """Begin one more request if the window is still open: its number, or None."""
@@ -100,14 +106,10 @@ class ClosedLoop:
         elif self.begun == len(self._sender.log):
             self.stopped_by, self.end_ns = "full", ready_ns
 
-    async def _think(self, seq: int) -> None:
-        if not self._course.think_ns:
-            if self._sender.log.received_ns[seq] < 0:
-                # A request that fails at once may not have waited for anything.
-                await asyncio.sleep(0)
-        elif self._course.think == "sleep":
+    async def _think(self) -> None:
+        if self._course.think == "sleep":
             await asyncio.sleep(self._course.think_ns / _NS_PER_S)
-        else:
-            until_ns = thread_time_ns() + self._course.think_ns
-            while thread_time_ns() < until_ns:
-                pass
+            return
+        until_ns = thread_time_ns() + self._course.think_ns
+        while thread_time_ns() < until_ns:
+            pass

@@ -34,46 +34,43 @@ class Sender:
     query_timeout_s: float | None
 
     async def send(self, seq: int, arguments: Sequence[Any], key: int) -> None:
-        """Acquire, ask, release; every way this can end is an outcome."""
-        log, origin_ns = self.log, self.origin_ns
+        """Acquire, ask, release; every way this can end is an outcome.
+
+        One function on purpose: each coroutine more costs time between two instants.
+        """
+        log, origin_ns, interrupted = self.log, self.origin_ns, False
         log.outcome[seq] = ERROR
         log.requested_ns[seq] = monotonic_ns() - origin_ns
         try:
             connection = await self.pool.acquire(self.acquire_timeout_s, key)
-        except (TimeoutError, asyncio.CancelledError):
-            log.outcome[seq] = ACQUIRE_TIMEOUT
-        except FAILURES as error:
-            _note_sqlstate(log, seq, error)
-        else:
-            log.acquired_ns[seq] = monotonic_ns() - origin_ns
-            log.backend_pid[seq] = connection.get_server_pid()
-            await self._ask(seq, connection, arguments)
-        log.ended_ns[seq] = monotonic_ns() - origin_ns
-
-    async def _ask(
-        self, seq: int, connection: asyncpg.Connection, arguments: Sequence[Any]
-    ) -> None:
-        log, interrupted = self.log, False
+        except (*FAILURES, TimeoutError, asyncio.CancelledError) as error:
+            _note(log, seq, error, ACQUIRE_TIMEOUT)
+            log.ended_ns[seq] = monotonic_ns() - origin_ns
+            return
+        log.acquired_ns[seq] = monotonic_ns() - origin_ns
+        log.backend_pid[seq] = connection.get_server_pid()
         try:
             await connection.fetch(self.sql, *arguments, timeout=self.query_timeout_s)
-            log.received_ns[seq] = monotonic_ns() - self.origin_ns
+            log.received_ns[seq] = monotonic_ns() - origin_ns
             log.outcome[seq] = DONE
-        except (TimeoutError, asyncio.CancelledError):
-            log.outcome[seq], interrupted = QUERY_TIMEOUT, True
-        except FAILURES as error:
-            _note_sqlstate(log, seq, error)
+        except (*FAILURES, TimeoutError, asyncio.CancelledError) as error:
+            interrupted = _note(log, seq, error, QUERY_TIMEOUT)
         try:
             await self.pool.release(connection, interrupted=interrupted)
-            log.released_ns[seq] = monotonic_ns() - self.origin_ns
+            log.released_ns[seq] = monotonic_ns() - origin_ns
         except (*FAILURES, TimeoutError, asyncio.CancelledError) as error:
-            log.outcome[seq] = ERROR
-            _note_sqlstate(log, seq, error)
+            _note(log, seq, error, ERROR)
+        log.ended_ns[seq] = monotonic_ns() - origin_ns
 
 
-def _note_sqlstate(log: RequestLog, seq: int, error: BaseException) -> None:
+def _note(log: RequestLog, seq: int, error: BaseException, timeout: int) -> bool:
+    """Write down how a request failed, as `timeout` if it was given up: whether it was."""
+    given_up = isinstance(error, TimeoutError | asyncio.CancelledError)
+    log.outcome[seq] = timeout if given_up else ERROR
     state = getattr(error, "sqlstate", None)
     if state is not None:
         log.sqlstate[seq] = str(state)
+    return given_up
 
 
 TASKS = "eager" if sys.version_info >= (3, 12) else "scheduled"

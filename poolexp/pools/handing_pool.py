@@ -59,8 +59,10 @@ class HandingPool:
     async def acquire(self, timeout_s: float | None, key: int) -> asyncpg.Connection:
         """Wait for a connection; one that is free is had without giving way to other tasks."""
         place = self._choice.take(key)
-        if place is not None and not self._connections[place].is_closed():
-            return self._connections[place]
+        if place is not None:
+            connection = self._connections[place]
+            if not connection.is_closed():
+                return connection
         if timeout_s is None:
             return await self._wait(place, key)
         async with asyncio.timeout(timeout_s):
@@ -97,18 +99,23 @@ class HandingPool:
     async def release(self, connection: asyncpg.Connection, *, interrupted: bool) -> None:
         """Reset a connection if that is asked for, and hand it over."""
         try:
-            if connection.is_closed():
-                return
+            if self._reset or interrupted:
+                await self._clean(connection)
+        finally:
+            self._hand_over(self._places[connection])
+
+    async def _clean(self, connection: asyncpg.Connection) -> None:
+        if connection.is_closed():
+            return
+        try:
             if self._reset:
                 await connection.reset()
-            elif interrupted:
+            else:
                 # Wait for the end of what was given up: the next request shall not pay for it.
                 await connection.execute("SELECT 1")
         except BaseException:
             connection.terminate()
             raise
-        finally:
-            self._hand_over(self._places[connection])
 
     def _hand_over(self, place: int) -> None:
         line = self._choice.line(place)
