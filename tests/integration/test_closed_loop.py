@@ -22,6 +22,7 @@ from poolexp.measuring import Bench, measure
 from poolexp.plan import make_plan, schedule_for
 from poolexp.records import Origin, plan_document
 from poolexp.workload import draw_arguments
+from reports.run_report import write_run_report
 from warehouse.database import open_warehouse
 from warehouse.load import load_run
 from warehouse.queries import run_sql, scenario_summary, trial_summary
@@ -292,4 +293,7 @@ async def test_closed_and_open_loops_in_one_run_are_landed_judged_and_summed_up(
     assert "counted requests in the window" in spoilt.failures[0].message
     with open_warehouse(tmp_path, read_only=True) as warehouse:
         slices = run_sql(warehouse, "FROM pool_use")
+        page = write_run_report(warehouse, "run-1", tmp_path / "reports").read_text()
+    assert "closed loop of 4 workers" in page
+    assert "A request of a closed loop is scheduled when its worker is ready" in page
     assert (slices["slice"].max(), slices["to_ns"].max()) == (4, 550_000_000)
