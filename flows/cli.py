@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from enum import StrEnum
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from flows import terminal
-from flows.environment import prepare_environment
+from flows.benchmark_result import Finished
+from flows.prefect_server import prefect_api
 from flows.provisioning import require_limits
 from flows.signals import StoppedBySignalError, run_until_signal
 from poolexp.catalogue import built_in_names, load_experiment, source_of
@@ -114,13 +116,10 @@ def run(
         require_limits(make_plan(chosen, new_run_id()))
     place = prepare_home(home)
     refuse_if_busy(place)
-    prepare_environment(place)
-    from flows.benchmark import benchmark
-
     finished = run_until_signal(
-        benchmark(
+        _benchmark(
+            place,
             experiment=experiment,
-            home=str(place),
             label=label,
             repetitions=repetitions,
             seed=seed,
@@ -134,6 +133,16 @@ def run(
     if open_report:
         typer.launch(finished.report.as_uri())
     raise typer.Exit(0 if finished.validation.success else INVALID)
+
+
+async def _benchmark(home: Path, **parameters: Any) -> Finished:  # noqa: ANN401 - the flow's
+    terminal.make_console().print("starting Prefect")
+    async with prefect_api(home):
+        # Prefect reads its environment when it is imported.
+        from flows.benchmark import benchmark
+
+        finished: Finished = await benchmark(home=str(home), **parameters)
+        return finished
 
 
 @app.command()
@@ -169,7 +178,7 @@ def experiments(
 
 @app.command()
 def runs(home: HomeOption = Path("var")) -> None:
-    """List the runs in the warehouse, the newest last."""
+    """List the runs in the warehouse, the newest first."""
     with open_warehouse(home, read_only=True) as warehouse:
         terminal.show_runs(terminal.make_console(), warehouse)
 
@@ -243,3 +252,6 @@ def main() -> None:
     except StoppedBySignalError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("stopped by SIGINT", file=sys.stderr)
+        sys.exit(128 + signal.SIGINT)

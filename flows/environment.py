@@ -1,8 +1,7 @@
 """What Prefect must find in its environment before it is imported.
 
-With no server set up, Prefect starts one of its own for the time of a flow. Its state belongs
-under our home; it must neither speak with the internet nor fill the terminal. Whatever the person
-has set stays as it is.
+Its state belongs under our home; it must neither speak with the internet nor fill the terminal.
+Whatever the person has set stays as it is.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ def prepare_environment(home: Path) -> None:
         "PREFECT_HOME": str(home / "prefect"),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
-        # A fresh state directory takes 15 to 19 s here, more than Prefect's own patience.
-        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
         # Errors are told once, by the command, with their remedy; Prefect's own account of them
         # goes to its API, where its pages show it, and not to the terminal.
         "PREFECT_LOGGING_LEVEL": "WARNING",

@@ -219,9 +219,35 @@ def signalled(tmp_path: Path) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        start_new_session=True,
     ) as running:
         yield home, running
         running.kill()
+
+
+def test_a_signal_while_prefect_starts_is_heard(
+    signalled: tuple[Path, subprocess.Popen[str]],
+) -> None:
+    home, running = signalled
+    deadline = time.monotonic() + 60
+    while not own_processes(home) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.killpg(running.pid, signal.SIGINT)
+    said, _ = running.communicate(timeout=30)
+    assert running.returncode == 130, said
+    assert "Traceback" not in said, said
+    assert own_processes(home) == []
+    assert not (home / "runs").exists()
+
+
+def test_a_prefect_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    completed = poolexp(
+        *("run", "pool-lab-quick", "--home", tmp_path), PREFECT_API_URL="http://127.0.0.1:9/api"
+    )
+    assert completed.returncode == 3
+    assert "does not answer" in completed.stderr
+    assert "PREFECT_API_URL" in completed.stderr
+    assert "Traceback" not in completed.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -230,7 +256,8 @@ def test_a_signal_stops_a_run_cleanly(
 ) -> None:
     home, running = signalled
     wait_for_trial(home)
-    running.send_signal(number)
+    # To the whole process group, as a terminal does for Ctrl-C.
+    os.killpg(running.pid, number)
     said, _ = running.communicate(timeout=60)
     assert running.returncode == 128 + number, said
     assert "Traceback" not in said, said
