@@ -20,7 +20,7 @@ from poolexp.databases.server import Server
 from poolexp.landing import write_json
 from poolexp.measuring import Bench, measure
 from poolexp.plan import make_plan, schedule_for
-from poolexp.records import Origin, plan_document
+from poolexp.records import Source, plan_document
 from poolexp.workload import draw_arguments
 from reports.run_report import write_run_report
 from warehouse.database import open_warehouse
@@ -267,7 +267,7 @@ async def test_closed_and_open_loops_in_one_run_are_landed_judged_and_summed_up(
     plan = make_plan(made, "run-1")
     run = tmp_path / "runs" / "run-1"
     run.mkdir(parents=True)
-    write_json(run / "plan.json", plan_document(plan, Origin("test", "")))
+    write_json(run / "plan.json", plan_document(plan, Source("test", "")))
     bench = Bench("run-1", run, made, server, {}, {})
     for trial in plan.trials:
         await measure(bench, trial, 1)
