@@ -226,11 +226,14 @@ async def test_a_server_that_stands_still_for_a_second_makes_a_ramp_of_slow_requ
     assert phases_sum(rows)
     latency_ms = (rows["released_ns"] - rows["scheduled_ns"]) / 1e6
     slow = latency_ms > 50
-    assert 80 <= slow.sum() <= 120, "one every 10 ms, for as long as it stood still"
-    ramp = latency_ms[slow]
-    assert 900 <= ramp.max() <= 1300
-    # They were planned 10 ms apart and answered together, so each is about 10 ms shorter.
-    assert np.polyfit(rows["scheduled_ns"][slow] / 1e6, ramp, 1)[0] == pytest.approx(-1, abs=0.2)
+    assert 80 <= slow.sum() <= 130, "one every 10 ms, for as long as it stood still"
+    assert 900 <= latency_ms.max() <= 1500
+    # They were planned 10 ms apart and answered together: each waited about 10 ms less than the
+    # one before. A machine that has other work may add a slow one elsewhere.
+    answered_ms = rows["released_ns"][slow] / 1e6
+    together = np.abs(answered_ms - np.median(answered_ms)) < 100
+    assert together.mean() > 0.9
+    assert latency_ms[slow][together].min() < 200
 
 
 async def freeze(server: Server, *, after_s: float, for_s: float) -> None:
