@@ -24,7 +24,7 @@ from poolexp.errors import LimitsError
 from poolexp.host import host_facts
 from poolexp.landing import FORMAT, run_directory
 from poolexp.measuring import Bench
-from poolexp.pinning import make_pinning
+from poolexp.pinning import Pinning, make_pinning
 from poolexp.plan import Plan
 from poolexp.records import LimitsState, now
 
@@ -53,7 +53,7 @@ async def provisioned(
         DatabaseError: the server or its data cannot be had.
     """
     database, design = plan.experiment.database, plan.experiment.design
-    pinning = make_pinning(plan.experiment.generator.processes) if design.pinning else None
+    pinning = make_pinning(plan.experiment.generator.processes) if design.pinning else Pinning()
     with _limited_groups(plan, limits) as (groups, state):
         if state.warning:
             reporter.say(state.warning)
@@ -64,13 +64,13 @@ async def provisioned(
             max_connections=database.max_connections,
             settings=database.settings,
             pg_bin=pg_bin,
-            cpus=pinning.database if pinning else None,
+            cpus=pinning.database,
         ) as server:
             dataset = await load_dataset(server, database.dataset)
             calibrations = await _calibrate(plan, server, home, reporter)
             document = {
                 **_facts(plan, state),
-                "pinning": asdict(pinning) if pinning else None,
+                "pinning": asdict(pinning),
                 "host": host_facts(),
                 "database": {"kind": database.kind, **await server_facts(server)},
                 "dataset": asdict(dataset),
@@ -83,13 +83,7 @@ async def provisioned(
             found = {name: calibration.found for name, calibration in calibrations.items()}
             directory = run_directory(home, plan.run_id)
             bench = Bench(
-                run_id=plan.run_id,
-                run_directory=directory,
-                experiment=plan.experiment,
-                server=server,
-                groups=groups,
-                found=found,
-                generator_cpus=pinning.generator if pinning else None,
+                plan.run_id, directory, plan.experiment, server, groups, found, pinning.generator
             )
             yield Provision(bench, state, document)
 

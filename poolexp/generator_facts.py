@@ -11,8 +11,12 @@ _SUMMED = ("gc_collections", "connections_opened", "connections_lost", "requests
 _GREATEST = ("open_s", "warm_s", "end_ns")
 
 
-def together(reports: Sequence[Facts]) -> Facts:
-    """One report of several: counts added up, times the longest, the rest as the first says it."""
+def together(opened: Sequence[Facts], closed: Sequence[Facts]) -> Facts:
+    """One report of all that each process said when it had opened, and when it had closed.
+
+    Counts are added up, times are the longest, the rest is as the first process says it.
+    """
+    reports = [{**before, **after} for before, after in zip(opened, closed, strict=True)]
     first = reports[0]
     facts = {**first, "processes": len(reports)}
     for name in _SUMMED:

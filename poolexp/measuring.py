@@ -87,18 +87,12 @@ async def measure(
         limits_before = _limits_in_force(bench)
         origin_ns = origin_after(time.monotonic_ns() + IDLE_NS, trial)
         await asyncio.gather(*(each.tell(origin_ns=origin_ns) for each in crew))
-        measuring = asyncio.ensure_future(_hear(crew, "measured", within_s=_patience_s(bench)))
-        readings = await _watch(bench, origin_ns, measuring if planned is None else None)
-        await measuring
+        readings = await _readings_until_measured(bench, crew, origin_ns, early=planned is None)
         measured_ns = time.monotonic_ns()
         limits_after = _limits_in_force(bench)
         maintenance_after = await maintenance(bench.server)
         closed = await _hear(crew, "closed", within_s=_MARGIN_S)
-        seen = [
-            Seen(generator.columns(), report["sqlstate"])
-            for generator, report in zip(crew, closed, strict=True)
-        ]
-    facts = together([{**first, **last} for first, last in zip(opened, closed, strict=True)])
+        seen = _seen(crew, closed)
     course = Course(
         began_ns=began_ns,
         origin_ns=origin_ns,
@@ -107,9 +101,16 @@ async def measure(
         limits_after=limits_after,
         maintenance_before=asdict(maintenance_before),
         maintenance_after=asdict(maintenance_after),
-        generator=facts,
+        generator=together(opened, closed),
     )
     return _land(bench, trial, attempt, planned, seen, readings, course)
+
+
+def _seen(crew: Sequence[GeneratorProcess], closed: Sequence[Row]) -> list[Seen]:
+    return [
+        Seen(generator.columns(), report["sqlstate"])
+        for generator, report in zip(crew, closed, strict=True)
+    ]
 
 
 def _land(
@@ -199,6 +200,19 @@ def origin_after(earliest_ns: int, trial: Trial) -> int:
     limit = trial.scenario.database_limit or trial.scenario.generator_limit
     period_ns = round((limit.period_ms if limit else UNLIMITED_PERIOD_MS) * NS_PER_S / 1000)
     return earliest_ns + (trial.start_offset_ns - earliest_ns) % period_ns
+
+
+async def _readings_until_measured(
+    bench: Bench, crew: Sequence[GeneratorProcess], origin_ns: int, *, early: bool
+) -> list[Row]:
+    """Watch the window, whose end may come `early`, and wait for the last requests."""
+    measuring = asyncio.ensure_future(_hear(crew, "measured", within_s=_patience_s(bench)))
+    try:
+        readings = await _watch(bench, origin_ns, measuring if early else None)
+        await measuring
+    finally:
+        measuring.cancel()
+    return readings
 
 
 async def _watch(

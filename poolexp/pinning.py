@@ -15,10 +15,10 @@ from poolexp.errors import LimitsError
 
 @dataclass(frozen=True, slots=True)
 class Pinning:
-    """Which CPUs, by number, each side has to itself."""
+    """Which CPUs, by number, each side has to itself; None for all, shared."""
 
-    database: tuple[int, ...]
-    generator: tuple[int, ...]
+    database: tuple[int, ...] | None = None
+    generator: tuple[int, ...] | None = None
 
 
 def make_pinning(processes: int, available: Sequence[int] | None = None) -> Pinning:

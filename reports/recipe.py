@@ -42,7 +42,7 @@ def fact_groups(reading: RunReading) -> tuple[FactGroup, ...]:
         ("Host", facts.get("host", {})),
         ("Database server", database),
         ("Server settings", settings),
-        ("CPUs of their own (pinning), by number", facts.get("pinning") or {}),
+        ("CPUs of their own (pinning), by number", _pinning(facts)),
         ("Data set", facts.get("dataset", {})),
         *(
             (f"Calibration of {_text(row.get('workload'))}", row)
@@ -51,6 +51,10 @@ def fact_groups(reading: RunReading) -> tuple[FactGroup, ...]:
         ("Seconds of the run itself", reading.outcome.get("wall_s", {})),
     )
     return tuple(FactGroup(title, tuple(flat(found))) for title, found in groups if found)
+
+
+def _pinning(facts: Facts) -> Facts:
+    return {side: cpus for side, cpus in facts.get("pinning", {}).items() if cpus}
 
 
 def flat(document: object, path: str = "") -> Iterator[tuple[str, str]]:

@@ -117,6 +117,8 @@ async def test_pinned_trials_run_on_the_cpus_that_they_say(plan: Plan, tmp_path:
         pinning = make_pinning(1)
     except LimitsError as error:
         pytest.skip(str(error))
+    assert pinning.database is not None
+    assert pinning.generator is not None
     async with embedded_server(group=None, max_connections=20, cpus=pinning.database) as server:
         assert psutil.Process(server.pid).cpu_affinity() == list(pinning.database)
         pinned = replace(bench(plan, tmp_path, server, {}), generator_cpus=pinning.generator)

@@ -134,6 +134,31 @@ async def test_a_connection_that_broke_is_replaced_and_there_are_never_more(
 
 
 @every_selection
+async def test_replacing_that_is_given_up_leaks_no_backend(server: Server, selection: str) -> None:
+    async with opened(server, 1, selection=selection) as pool:
+        connection = await pool.acquire(None, 0)
+        connection.terminate()
+        await give_back(pool, connection)
+        given_up = 0
+        for attempt in range(30):
+            try:
+                connection = await pool.acquire(0.0005 * (attempt % 10), 0)
+            except TimeoutError:
+                given_up += 1
+            else:
+                connection.terminate()
+                await give_back(pool, connection)
+        assert given_up > 0
+        connection = await pool.acquire(None, 0)
+        for _ in range(50):
+            if await count_now(server) == 1:
+                break
+            await asyncio.sleep(0.02)
+        assert await count_now(server) == 1
+        await give_back(pool, connection)
+
+
+@every_selection
 async def test_a_statement_that_was_given_up_is_over_before_the_next_one(
     server: Server, selection: str
 ) -> None:

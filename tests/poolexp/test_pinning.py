@@ -23,6 +23,7 @@ def test_too_few_cpus_are_refused_with_their_number(processes: int, available: l
 def test_a_confined_process_runs_there_alone() -> None:
     pinning = make_pinning(1)
     program = [sys.executable, "-c", "import os; print(sorted(os.sched_getaffinity(0)))"]
+    assert pinning.generator is not None
     told = subprocess.run(confined(program, pinning.generator), capture_output=True, check=True)
     assert told.stdout.decode().strip() == str(list(pinning.generator))
     assert confined(program, None) == program
