@@ -22,7 +22,7 @@ from flows.signals import keep_supervision
 from flows.stopwatch import Stopwatch
 from flows.terminal import make_console
 from poolexp.catalogue import load_experiment, source_of
-from poolexp.errors import PoolexpError
+from poolexp.errors import PoolexpError, TrialError
 from poolexp.experiment import without_limits
 from poolexp.home import hold_home, new_run_id, prepare_home
 from poolexp.landing import write_json
@@ -33,6 +33,11 @@ from reports.run_report import write_run_report
 from warehouse.database import open_warehouse
 from warehouse.load import load_attempt, load_plan
 from warehouse.validate import ValidationReport, validate_run
+
+TRIAL_REMEDY = (
+    "If it is the statement: every connection runs it once, with the first request's parameters, "
+    "before the warm-up; try it by hand with values that the experiment draws."
+)
 
 LimitsMode = Literal["auto", "required", "off"]
 
@@ -77,7 +82,12 @@ async def provision(
 @task(name="trial", task_run_name="trial {number:03d} {scenario}", cache_policy=NO_CACHE)
 async def measure_trial(number: int, scenario: str, run: Run, landing: Awaitable[None]) -> Path:
     """Measure one trial; the landing of the one before may still be going on at first."""
-    return await measure(run.bench, run.plan.trials[number - 1], attempt=1, before_origin=landing)
+    try:
+        return await measure(
+            run.bench, run.plan.trials[number - 1], attempt=1, before_origin=landing
+        )
+    except TrialError as error:
+        raise TrialError(f"trial {number} ({scenario}): {error.message}", TRIAL_REMEDY) from error
 
 
 @task(name="land", task_run_name="land {number:03d}", cache_policy=NO_CACHE)
@@ -92,15 +102,23 @@ def _land(directory: Path, run: Run) -> None:
 
 
 @task(name="validate", cache_policy=NO_CACHE)
-def validate(run: Run) -> ValidationReport:
+async def validate(run: Run) -> ValidationReport:
     """Judge whether everything is there and consistent."""
+    return await asyncio.to_thread(_validate, run)
+
+
+def _validate(run: Run) -> ValidationReport:
     with open_warehouse(run.home) as warehouse:
         return validate_run(warehouse, run.plan.run_id)
 
 
 @task(name="report", cache_policy=NO_CACHE)
-def report(run: Run) -> Path:
+async def report(run: Run) -> Path:
     """Write the run's page."""
+    return await asyncio.to_thread(_report, run)
+
+
+def _report(run: Run) -> Path:
     with open_warehouse(run.home, read_only=True) as warehouse:
         return write_run_report(warehouse, run.plan.run_id, run.home / "reports")
 
@@ -134,7 +152,7 @@ async def benchmark(
             run.record(plan_document(plan, Source(source, text, label)), provided.document)
             watch.lap("start_up")
             await _measure_all(run, out)
-        return _conclude(run, provided.limits, out)
+        return await _conclude(run, provided.limits, out)
 
 
 async def _measure_all(run: Run, out: Reporter) -> None:
@@ -172,12 +190,12 @@ def _failure(error: BaseException) -> tuple[str, str]:
     return "interrupted", "stopped by a signal"
 
 
-def _conclude(run: Run, limits: LimitsState, out: Reporter) -> Finished:
+async def _conclude(run: Run, limits: LimitsState, out: Reporter) -> Finished:
     out.begin("validating")
-    validation = validate(run)
+    validation = await validate(run)
     run.watch.lap("validation")
     out.begin("writing the report")
-    path = report(run)
+    path = await report(run)
     run.watch.lap("report")
     return Finished(
         run_id=run.plan.run_id,

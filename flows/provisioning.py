@@ -20,7 +20,7 @@ from poolexp.databases.embedded import embedded_server
 from poolexp.databases.facts import query_plan, server_facts
 from poolexp.databases.server import Server
 from poolexp.datasets import load_dataset
-from poolexp.errors import LimitsError
+from poolexp.errors import ExperimentError, LimitsError, Problem, StatementError
 from poolexp.host import host_facts
 from poolexp.landing import FORMAT, run_directory
 from poolexp.measuring import Bench
@@ -51,6 +51,7 @@ async def provisioned(
     Raises:
         LimitsError: limits are required and cannot be set, or pinning is.
         DatabaseError: the server or its data cannot be had.
+        ExperimentError: the server does not accept a statement.
     """
     database, design = plan.experiment.database, plan.experiment.design
     pinning = make_pinning(plan.experiment.generator.processes) if design.pinning else Pinning()
@@ -67,6 +68,7 @@ async def provisioned(
             cpus=pinning.database,
         ) as server:
             dataset = await load_dataset(server, database.dataset)
+            plans = await _query_plans(plan, server)
             calibrations = await _calibrate(plan, server, home, reporter)
             document = {
                 **_facts(plan, state),
@@ -78,7 +80,7 @@ async def provisioned(
                     {"workload": workload, **asdict(calibration)}
                     for workload, calibration in calibrations.items()
                 ],
-                "plans": await _query_plans(plan, server),
+                "plans": plans,
             }
             found = {name: calibration.found for name, calibration in calibrations.items()}
             directory = run_directory(home, plan.run_id)
@@ -137,10 +139,16 @@ async def _calibrate(
 
 
 async def _query_plans(plan: Plan, server: Server) -> dict[str, list[str]]:
-    return {
-        workload.name: await query_plan(server, workload.statement.sql)
-        for workload in plan.experiment.workload
-    }
+    """The plan of every statement; those that the server does not accept are told all at once."""
+    plans, problems = {}, []
+    for number, workload in enumerate(plan.experiment.workload, start=1):
+        try:
+            plans[workload.name] = await query_plan(server, workload.statement.sql)
+        except StatementError as error:
+            problems.append(Problem(f"workload[{number}].sql", error.message))
+    if problems:
+        raise ExperimentError(plan.experiment.name, problems)
+    return plans
 
 
 def _facts(plan: Plan, state: LimitsState) -> dict[str, Any]:

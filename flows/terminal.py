@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -35,6 +36,8 @@ class OutputFormat(StrEnum):
     PARQUET = "parquet"
 
 
+_UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
+
 PIPED_WIDTH = 120
 """Columns where the output is no terminal: room for the tables, and diffs stay readable."""
 
@@ -53,9 +56,19 @@ def _table(title: str, headings: Iterable[str], *, text_columns: int = 1) -> Tab
     return table
 
 
+def _plain(text: object, style: str = "") -> Text:
+    """Text that a person or a server may have written: never markup, never an escape sequence."""
+    shown = "".join(
+        char
+        if char in "\n\t" or unicodedata.category(char)[0] != "C"
+        else "\N{REPLACEMENT CHARACTER}"
+        for char in str(text)
+    )
+    return Text(shown, style=style)
+
+
 def _add(table: Table, cells: Iterable[object]) -> None:
-    # As Text: what a person or a server has named is never taken for markup.
-    table.add_row(*(Text("" if cell is None else str(cell)) for cell in cells))
+    table.add_row(*(_plain("" if cell is None else cell) for cell in cells))
 
 
 def show_experiments(console: Console, experiments: Iterable[Experiment]) -> None:
@@ -166,15 +179,15 @@ def show_run(console: Console, warehouse: Warehouse, run_id: str) -> None:
     trials = queries.trial_summary(warehouse, run_id)
     tag = limits_tag(run["limits_state"])
     console.print()
-    console.print(Text(f"{run['experiment']}  {run_id}  {run['label'] or ''}", style="bold"))
-    console.print(Text(run["question"] or ""))
+    console.print(_plain(f"{run['experiment']}  {run_id}  {run['label'] or ''}", style="bold"))
+    console.print(_plain(run["question"] or ""))
     console.print()
     for sentence in headline(scenarios, trials, limits_tag=tag):
-        console.print(Text(sentence))
+        console.print(_plain(sentence))
         console.print()
     console.print(_summary_table(console.width, summary_rows(scenarios), tag))
     console.print(
-        Text(
+        _plain(
             f"State: {run['state']}. Validation: {_validity(run['validated'])}. "
             f"CPU limits: {run['limits_state']}"
             + (f" ({run['limits_reason']})" if run["limits_reason"] else "")
@@ -224,14 +237,16 @@ def _summary_table(width: int, rows: Sequence[SummaryRow], tag: str) -> Table:
 
 
 def show_validation(console: Console, judged: ValidationReport) -> None:
-    """Every expectation, the failed ones with what was seen."""
-    failed = [result for result in judged.results if not result.success]
-    for result in failed:
-        console.print(Text(f"FAILED  {result.expectation}: {result.message}"))
-    verdict = "passed" if judged.success else f"FAILED in {len(failed)}"
-    console.print(
-        Text(f"Validation of {judged.run_id}: {verdict} of {len(judged.results)} expectations.")
+    """The expectations that failed, with what was seen, and the verdict."""
+    for result in judged.failures:
+        console.print(_plain(f"FAILED  {result.expectation}: {result.message}"))
+    count = len({result.expectation for result in judged.results})
+    failed = len({result.expectation for result in judged.failures})
+    verdict = "FAILED" if failed or not judged.success else "passed"
+    told = (
+        f"{failed} of {count} expectations failed" if failed else f"all {count} expectations held"
     )
+    console.print(_plain(f"Validation of {judged.run_id}: {verdict}, {told}."))
 
 
 def show_end(console: Console, finished: Finished) -> None:
@@ -242,16 +257,16 @@ def show_end(console: Console, finished: Finished) -> None:
     )
     total_s = finished.total_s
     console.print(
-        Text(
+        _plain(
             f"Wall time {total_s:.1f} s, {total_s / finished.measuring_s:.3f} x the "
             f"{finished.measuring_s:g} s of warm-up and windows ({parts}; landing overlaps the "
             f"trials). From the first trial's start to the last landing: "
             f"{finished.trials_s / finished.measuring_s:.3f} x."
         )
     )
-    console.print(Text(f"Report: {finished.report}"), soft_wrap=True)
+    console.print(_plain(f"Report: {finished.report}"), soft_wrap=True)
     if finished.limits.warning:
-        console.print(Text(finished.limits.warning))
+        console.print(_plain(finished.limits.warning))
 
 
 def show_frame(console: Console, frame: pl.DataFrame, output: OutputFormat) -> None:
@@ -263,10 +278,25 @@ def show_frame(console: Console, frame: pl.DataFrame, output: OutputFormat) -> N
     elif output is OutputFormat.PARQUET:
         frame.write_parquet(sys.stdout.buffer)
     else:
-        table = _table("", frame.columns, text_columns=0)
-        for column, kind in zip(table.columns, frame.dtypes, strict=True):
-            column.justify = "right" if kind.is_numeric() else "left"
-        for row in frame.iter_rows():
-            _add(table, ("NULL" if cell is None else cell for cell in row))
-        console.print(table)
+        console.print(_frame_as_table(frame, console.width))
         console.print(f"{frame.height:,} rows", highlight=False)
+
+
+def _frame_as_table(frame: pl.DataFrame, width: int) -> Table:
+    """Rows side by side, or one below the other where they would not fit."""
+    rows = [["NULL" if cell is None else str(cell) for cell in row] for row in frame.iter_rows()]
+    widest = [max(map(len, column)) for column in zip(frame.columns, *rows, strict=True)]
+    if sum(widest) + 3 * len(widest) > width and rows:
+        table = _table("", ("column", "value"))
+        table.columns[1].justify = "left"
+        for number, row in enumerate(rows, start=1):
+            _add(table, (f"row {number}", ""))
+            for name, cell in zip(frame.columns, row, strict=True):
+                _add(table, (f"  {name}", cell))
+        return table
+    table = _table("", frame.columns, text_columns=0)
+    for column, kind in zip(table.columns, frame.dtypes, strict=True):
+        column.justify = "right" if kind.is_numeric() else "left"
+    for row in rows:
+        _add(table, row)
+    return table

@@ -37,8 +37,9 @@ def _twins(experiment: Experiment) -> Contradictions:
         (("pool", "reset"), experiment.pool.reset),
         (("pool", "selection"), experiment.pool.selection),
         (("pool", "statement_cache"), experiment.pool.statement_cache),
-        (("database", "limits"), experiment.database.limits),
-        (("generator", "limits"), experiment.generator.limits),
+        # Two ways of writing that nothing is limited are the same level.
+        (("database", "limits"), tuple(each.cpu_limit() for each in experiment.database.limits)),
+        (("generator", "limits"), tuple(each.cpu_limit() for each in experiment.generator.limits)),
     )
     concurrencies = (
         (("workload", index, "closed_loop", "concurrency"), workload.concurrencies)

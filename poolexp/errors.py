@@ -3,6 +3,7 @@
     PoolexpError                 says what happened, where, and what to do
     ├── ExperimentError          the experiment file is wrong: every problem with its place
     ├── UsageError               the call is wrong: an unknown name, run or option
+    │   └── StatementError       the server does not accept a workload's statement
     ├── RefusedError             the environment refuses
     │   ├── DatabaseError        the server cannot be started, reached or used
     │   ├── LimitsError          a CPU limit was required and cannot be set
@@ -56,6 +57,10 @@ class ExperimentError(PoolexpError):
 
 class UsageError(PoolexpError):
     """The call is wrong: an unknown experiment, run, column or option."""
+
+
+class StatementError(UsageError):
+    """The server does not accept a workload's statement."""
 
 
 class RefusedError(PoolexpError):

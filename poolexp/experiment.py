@@ -31,7 +31,7 @@ Place = tuple[str | int, ...]
 class Limits(Table):
     """CPU limit of one control group; without `cpu_cores` the group is unlimited."""
 
-    cpu_cores: Positive | None = None
+    cpu_cores: Annotated[float, Field(gt=0, le=4096)] | None = None
     period_ms: Positive = 10.0
 
     @model_validator(mode="after")

@@ -28,6 +28,9 @@ def prepare_home(home: Path) -> Path:
         HomeError: it cannot.
 
     """
+    if "?" in str(home.resolve()):
+        # SQLite and DuckDB take it for the beginning of options, and write somewhere else.
+        raise HomeError(f"the home {home} has a question mark in its path", _REMEDY)
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         probe = home / f".probe-{os.getpid()}"

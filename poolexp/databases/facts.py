@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncpg
 
 from poolexp.databases.server import Server, connected
+from poolexp.errors import StatementError
 from poolexp.landing import JSON
 
 # Settings that change what is measured: recorded even where they are at their default.
@@ -98,11 +99,14 @@ async def query_plan(server: Server, sql: str) -> list[str]:
 
     The plan that `plan_cache_mode = force_generic_plan` brings does not depend on arguments, so
     NULLs stand for them. A statement that has no plan (CALL, for instance) gives an empty list.
-    Raises DatabaseError when the server does not understand it.
+    Raises StatementError when the server does not accept it.
     """
     async with connected(server) as connection:
         await connection.execute("SET plan_cache_mode = force_generic_plan")
-        parameters = (await connection.prepare(sql)).get_parameters()
+        try:
+            parameters = (await connection.prepare(sql)).get_parameters()
+        except asyncpg.PostgresError as error:
+            raise StatementError(f"the server does not accept the statement: {error}") from error
         try:
             await connection.execute(f"PREPARE explained AS {sql}")
         except asyncpg.PostgresSyntaxError:

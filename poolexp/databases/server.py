@@ -53,8 +53,10 @@ class Server:
             "user": self.user,
             "password": self.password.reveal(),
             "database": self.database,
-            # Said outright, so that no variable of the environment (PGSSLMODE) changes it.
+            # Said outright, so that no variable of the environment (PGSSLMODE and
+            # PGTARGETSESSIONATTRS) changes them.
             "ssl": False,
+            "target_session_attrs": "any",
         }
 
 

@@ -13,7 +13,7 @@ from collections.abc import Awaitable
 import asyncpg
 
 from poolexp.pools.census import ConnectionCensus
-from poolexp.pools.interface import PoolOrder, Use
+from poolexp.pools.interface import PoolOrder, Use, all_of
 
 _NO_RECYCLING = 10**9
 
@@ -58,7 +58,7 @@ class DriverPool:
         """Do something with every connection; all are held, or the same few would come again."""
         held = [await self._pool.acquire() for _ in range(self._pool.get_max_size())]
         try:
-            await asyncio.gather(*(use(connection) for connection in held))
+            await all_of(use(connection) for connection in held)
         finally:
             await asyncio.gather(*(self._pool.release(connection) for connection in held))
 

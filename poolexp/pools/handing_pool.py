@@ -14,7 +14,7 @@ import asyncpg
 
 from poolexp.pools.census import ConnectionCensus
 from poolexp.pools.choices import CHOICES, Choice
-from poolexp.pools.interface import PoolOrder, Use
+from poolexp.pools.interface import PoolOrder, Use, all_of
 
 Connect = Callable[[], Awaitable[asyncpg.Connection]]
 
@@ -128,7 +128,7 @@ class HandingPool:
 
     async def use_each(self, use: Use) -> None:
         """Do something with every connection; nobody else may use the pool meanwhile."""
-        await asyncio.gather(*(use(connection) for connection in self._connections))
+        await all_of(use(connection) for connection in self._connections)
 
     async def close(self) -> None:
         """Close every connection in good order."""

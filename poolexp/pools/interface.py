@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,6 +13,17 @@ OPENING_TIMEOUT_S = 120.0
 """Opening has a budget of its own: a hundred connections at a tenth of a core take a while."""
 
 Use = Callable[[asyncpg.Connection], Awaitable[object]]
+
+
+async def all_of(works: Iterable[Awaitable[object]]) -> None:
+    """Wait for all of them, then raise what the first of them that failed raised.
+
+    While one is still under way its connection can be neither released nor closed, and the error
+    of trying to would hide the one that matters.
+    """
+    for result in await asyncio.gather(*works, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result
 
 
 @dataclass(frozen=True, slots=True)

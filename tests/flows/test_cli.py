@@ -1,5 +1,6 @@
 """The command line: what it accepts, what it refuses, and with which exit code."""
 
+import asyncio
 import json
 import os
 import sys
@@ -7,11 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from synthetic_runs import write_run
 from typer.main import get_command
 
 from flows import cli
-from poolexp.catalogue import load_experiment, source_of
+from flows.progress import reporting
+from flows.provisioning import provisioned
+from poolexp.catalogue import load_experiment, parse_experiment, source_of
+from poolexp.errors import ExperimentError
 from poolexp.home import hold_home
+from poolexp.plan import Plan, make_plan
+from warehouse.database import open_warehouse
+from warehouse.load import load_run
 
 ROOT = Path(__file__).parents[2]
 
@@ -185,3 +194,42 @@ def test_sql_cannot_change_or_read_anything_else(call: Caller, own_home: Path) -
         assert called.code == 2, statement
         assert "Traceback" not in called.err
     assert (own_home / "warehouse.duckdb").read_bytes() == before
+
+
+def test_what_a_person_named_never_steers_the_terminal(call: Caller, tmp_path: Path) -> None:
+    label = "\x1b[31mred\u202e"
+    with open_warehouse(tmp_path) as warehouse:
+        load_run(warehouse, write_run(tmp_path, label=label))
+    for command in ("runs", "show"):
+        shown = call(command, "--home", tmp_path).out
+        assert "red" in shown
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+
+
+def test_rows_that_do_not_fit_stand_one_below_the_other(call: Caller, own_home: Path) -> None:
+    shown = call("sql", "SELECT * FROM runs", "--home", own_home).out
+    assert "row 1" in shown
+    assert "experiment_hash" in shown
+    assert "\N{HORIZONTAL ELLIPSIS}" not in shown
+
+
+@pytest.mark.parametrize("text", ["SELEC 1", "SELECT * FROM nowhere", "SELECT 1; SELECT 2"])
+def test_a_statement_that_the_server_refuses_is_a_mistake_of_the_experiment(
+    tmp_path: Path, text: str
+) -> None:
+    plan = make_plan(parse_experiment(one_statement(text), source="bad"), "run")
+    with pytest.raises(ExperimentError, match=r"workload\[1\].sql: the server does not accept"):
+        asyncio.run(provide(plan, tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def one_statement(sql: str) -> dict[str, object]:
+    load = {"name": "load", "sql": sql, "arrivals": {"kind": "uniform", "rate_per_s": 10.0}}
+    return {"name": "bad", "pool": {"size": 1}, "workload": load}
+
+
+async def provide(plan: Plan, home: Path) -> None:
+    with reporting(plan, Console(quiet=True)) as reporter:
+        async with provisioned(plan, home, limits="off", pg_bin=None, reporter=reporter):
+            pass

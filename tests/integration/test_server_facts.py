@@ -7,7 +7,7 @@ from server_processes import small_server
 
 from poolexp.databases.facts import free_connections, query_plan, server_facts
 from poolexp.databases.server import Server, connected, maintenance
-from poolexp.errors import DatabaseError
+from poolexp.errors import DatabaseError, StatementError
 
 
 async def test_the_settings_that_matter_are_in_force_and_recorded(server: Server) -> None:
@@ -60,7 +60,7 @@ async def test_the_generic_plan_of_a_statement_is_told(server: Server) -> None:
     ]
     assert await query_plan(server, "SELECT 1") == ["Result"]
     assert await query_plan(server, "CHECKPOINT") == [], "a statement without a plan"
-    with pytest.raises(DatabaseError, match='column "nonsense" does not exist'):
+    with pytest.raises(StatementError, match='column "nonsense" does not exist'):
         await query_plan(server, "SELECT nonsense FROM pool_lab")
 
 

@@ -40,6 +40,12 @@ def test_a_home_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     assert "--home" in caught.value.remedy
 
 
+def test_a_path_that_databases_misread_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(HomeError, match="question mark"):
+        prepare_home(tmp_path / "what?")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_read_only_file_system_is_refused() -> None:
     # Even root cannot write below /proc.
     with pytest.raises(HomeError, match="cannot be written"):
