@@ -8,11 +8,9 @@ the last requests. The counters are read at the window's two edges and sampled i
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Mapping
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,19 +18,20 @@ from typing import Any
 import pyarrow as pa
 
 from poolexp.arrivals import NS_PER_S, ArrivalSchedule, schedule
-from poolexp.cgroups import CounterReader, CpuLimit, Group
+from poolexp.cgroups import CpuLimit, Group
 from poolexp.databases.server import Server, maintenance
 from poolexp.experiment import Experiment
 from poolexp.generator_process import Column, GeneratorProcess, generator_process
 from poolexp.landing import COUNTERS, REQUESTS, attempt_directory, write_attempt
+from poolexp.meters import Machine, hiccup_meter
 from poolexp.pacing import spin_budget_ns
 from poolexp.plan import UNLIMITED_PERIOD_MS, Trial
 from poolexp.pools import OPENING_TIMEOUT_S
 from poolexp.records import Course, manifest
 from poolexp.request_log import INSTANTS, NEVER, OUTCOMES
+from poolexp.watching import meters_document, watch
 from poolexp.workload import draw_arguments
 
-SAMPLE_PERIOD_NS = 100_000_000
 IDLE_NS = 50_000_000
 """Both groups have stood still at least this long before the origin, so that none is in debt."""
 
@@ -49,6 +48,7 @@ class Bench:
     Attributes:
         groups: control groups by name; empty where none could be made.
         found: values found by calibration, by workload and parameter.
+        machine: reads what the whole machine does meanwhile.
 
     """
 
@@ -58,6 +58,7 @@ class Bench:
     server: Server
     groups: Mapping[str, Group]
     found: Mapping[str, Mapping[str, int]]
+    machine: Machine = field(default_factory=Machine)
 
 
 async def measure(
@@ -76,7 +77,10 @@ async def measure(
     began_ns = time.monotonic_ns()
     planned = schedule_of(bench.experiment, trial)
     _set_limits(bench, trial, lifted=True)
-    async with generator_process(bench.groups.get("generator")) as generator:
+    async with (
+        generator_process(bench.groups.get("generator")) as generator,
+        hiccup_meter(bench.groups.get("harness")) as hiccups,
+    ):
         await generator.tell(**_order(bench, trial, planned, generator))
         maintenance_before = await maintenance(bench.server)
         opened = await generator.hear("opened", within_s=2 * OPENING_TIMEOUT_S)
@@ -86,13 +90,15 @@ async def measure(
         limits_before = _limits_in_force(bench)
         origin_ns = origin_after(time.monotonic_ns() + IDLE_NS, trial)
         await generator.tell(origin_ns=origin_ns)
-        readings = await _watch(bench.groups, planned, origin_ns)
+        await hiccups.watch(origin_ns + planned.warm_up_ns, origin_ns + planned.end_ns)
+        watched = await watch(bench.groups, bench.machine, planned, origin_ns)
         await generator.hear("measured", within_s=2 * bench.experiment.design.drain_s + _MARGIN_S)
         measured_ns = time.monotonic_ns()
         limits_after = _limits_in_force(bench)
         maintenance_after = await maintenance(bench.server)
         closed = await generator.hear("closed", within_s=_MARGIN_S)
         columns = generator.columns()
+        meters = await meters_document(watched, bench.machine, hiccups, closed["loop_meter"])
     course = Course(
         began_ns=began_ns,
         origin_ns=origin_ns,
@@ -102,12 +108,13 @@ async def measure(
         maintenance_before=asdict(maintenance_before),
         maintenance_after=asdict(maintenance_after),
         generator={**opened, **closed},
+        meters=meters,
     )
     directory = attempt_directory(bench.run_directory, trial.number, attempt)
     write_attempt(
         directory,
         _requests(planned, columns, closed["sqlstate"]),
-        pa.Table.from_pylist(readings, schema=COUNTERS),
+        pa.Table.from_pylist(watched.rows, schema=COUNTERS),
         manifest(bench.run_id, trial, attempt, planned, course),
     )
     return directory
@@ -141,6 +148,7 @@ def _order(
         "arguments": list(islice(draw_arguments(workload, found, trial.seed), len(planned))),
         "planned_ns": planned.planned_ns.tolist(),
         "spin_ns": spin_budget_ns(wakes_per_s, limit.cores if limit and bench.groups else None),
+        "window_ns": [planned.warm_up_ns, planned.end_ns],
         "drain_s": bench.experiment.design.drain_s,
         "log_descriptor": generator.log_descriptor,
     }
@@ -165,30 +173,6 @@ def origin_after(earliest_ns: int, trial: Trial) -> int:
     limit = trial.scenario.database_limit or trial.scenario.generator_limit
     period_ns = round((limit.period_ms if limit else UNLIMITED_PERIOD_MS) * NS_PER_S / 1000)
     return earliest_ns + (trial.start_offset_ns - earliest_ns) % period_ns
-
-
-async def _watch(
-    groups: Mapping[str, Group], planned: ArrivalSchedule, origin_ns: int
-) -> list[Row]:
-    """Read every group's counters at the window's edges and at even distances in between."""
-    rows: list[Row] = []
-    inside = range(planned.warm_up_ns + SAMPLE_PERIOD_NS, planned.end_ns, SAMPLE_PERIOD_NS)
-    moments = [
-        (planned.warm_up_ns, "window_start"),
-        *((at_ns, "sample") for at_ns in inside),
-        (planned.end_ns, "window_end"),
-    ]
-    with ExitStack() as stack:
-        readers = {name: stack.enter_context(group.counters()) for name, group in groups.items()}
-        for at_ns, moment in moments:
-            await asyncio.sleep((origin_ns + at_ns - time.monotonic_ns()) / NS_PER_S)
-            rows += [_reading(reader, name, moment, origin_ns) for name, reader in readers.items()]
-    return rows
-
-
-def _reading(reader: CounterReader, group: str, moment: str, origin_ns: int) -> Row:
-    row = asdict(reader.read())
-    return {**row, "group": group, "moment": moment, "at_ns": row["at_ns"] - origin_ns}
 
 
 def _requests(

@@ -63,7 +63,8 @@ GENERATOR_FACTS = (
 class Course:
     """How one attempt went, besides its rows; instants on the monotonic clock.
 
-    `limits_before` and `limits_after` were read back from the kernel on the window's two sides.
+    `limits_before` and `limits_after` were read back from the kernel on the window's two sides;
+    `meters` is what was measured beside the trial.
     """
 
     began_ns: int
@@ -74,6 +75,7 @@ class Course:
     maintenance_before: Document
     maintenance_after: Document
     generator: Document
+    meters: Document
 
 
 def now() -> str:
@@ -153,6 +155,7 @@ def manifest(
             for group, asked in trial.scenario.limits.items()
         },
         "generator": {name: course.generator[name] for name in GENERATOR_FACTS},
+        "meters": course.meters,
         "maintenance": {
             "before": course.maintenance_before,
             "after": course.maintenance_after,

@@ -29,6 +29,7 @@ import asyncpg
 import uvloop
 
 from poolexp.generators import open_loop
+from poolexp.loop_meter import LoopMeter
 from poolexp.pacing import Pacer
 from poolexp.pools import ConnectionCensus, open_pool, warm
 from poolexp.request_log import RequestLog
@@ -74,18 +75,21 @@ async def run(order: dict[str, Any]) -> None:
     planned_ns = array("q", order["planned_ns"])
     log = RequestLog(len(planned_ns))
     tell("opened", open_s=opened - start, warm_s=time.monotonic() - opened)
-    collections = await send_all(order, pool, planned_ns, log)
+    collections, loop = await send_all(order, pool, planned_ns, log)
     census.closing = True
     tell("measured")
     log.save(order["log_descriptor"])
     await close(pool)
-    tell("closed", **facts(census, collections, log))
+    tell("closed", loop_meter=loop, **facts(census, collections, log))
 
 
 async def send_all(
     order: dict[str, Any], pool: asyncpg.Pool, planned_ns: array[int], log: RequestLog
-) -> int:
-    """Send the planned requests from the origin that the parent names; count collections."""
+) -> tuple[int, dict[str, int]]:
+    """Send the planned requests from the origin that the parent names.
+
+    Counts collections, and says how the loop turned within the window.
+    """
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -101,10 +105,11 @@ async def send_all(
         acquire_timeout_s=order["acquire_timeout_s"],
         query_timeout_s=order["query_timeout_s"],
     )
-    with Pacer(spin_ns=order["spin_ns"]) as pacer:
+    meter = LoopMeter(*(origin_ns + at_ns for at_ns in order["window_ns"]))
+    with meter, Pacer(spin_ns=order["spin_ns"]) as pacer:
         await open_loop.run(sender, planned_ns, pacer, drain_s=order["drain_s"])
     gc.enable()
-    return counter.collections
+    return counter.collections, meter.document()
 
 
 async def close(pool: asyncpg.Pool) -> None:

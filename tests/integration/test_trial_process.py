@@ -41,6 +41,7 @@ def order(
         "arguments": [[seq] for seq in range(len(planned))],
         "planned_ns": planned.planned_ns.tolist(),
         "spin_ns": 100_000,
+        "window_ns": [planned.warm_up_ns, planned.end_ns],
         "drain_s": 5.0,
         "log_descriptor": generator.log_descriptor,
         **changes,

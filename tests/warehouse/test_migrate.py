@@ -128,6 +128,9 @@ def test_the_dictionary_lists_the_views_for_people(landed_home: Path) -> None:
         "counters",
         "trial_summary",
         "scenario_summary",
+        "scenario_summary_all",
+        "gates",
+        "gate_limits",
         "validations",
     }
     assert listed["comment"].null_count() == 0

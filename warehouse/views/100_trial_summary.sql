@@ -70,6 +70,7 @@ SELECT
     trials.pool_size,
     trials.block,
     trials.position,
+    trials.excluded,
     trials.planned_measured AS planned,
     coalesce(timed.n, 0) AS n,
     coalesce(timed.done, 0) AS done,
