@@ -119,43 +119,43 @@ EXCLUDING = (
     Fault(
         "foreign_cpu",
         0.5,
-        "CPU time of other processes: 0.500 cores, at most 0.030 cores",
+        "CPU time of other processes: 0.5 cores, at most 0.03 cores",
         manifest_with("meters", "machine", "foreign_cpu_ns", value=WINDOW_NS // 2),
     ),
-    Fault("harness_cpu", 0.2, "0.200 cores, at most 0.100 cores", counters=harness_of(0.2)),
+    Fault("harness_cpu", 0.2, "0.2 cores, at most 0.1 cores", counters=harness_of(0.2)),
     Fault(
         "steal",
         0.05,
-        "5.00 %, at most 1.00 %",
+        "5 %, at most 1 %",
         manifest_with("meters", "machine", "steal_ns", value=WINDOW_NS // 10),
     ),
     Fault(
         "hiccup_max",
         21,
-        "21.00 ms, at most 20.00 ms",
+        "21 ms, at most 20 ms",
         manifest_with("meters", "hiccups", "max_ns", value=21_000_000),
     ),
     Fault(
         "hiccup_total",
         0.01,
-        "1.00 %, at most 0.50 %",
+        "1 %, at most 0.5 %",
         manifest_with("meters", "hiccups", "late_total_ns", value=WINDOW_NS // 50),
     ),
     Fault(
         "suspend",
         4_000,
-        "4000.00 ms, none allowed",
+        "4000 ms, none allowed",
         manifest_with("meters", "suspended_ns", value=4_000_000_000),
     ),
     Fault("maintenance", 1, "1, none allowed", manifest_with("maintenance", "changed", value=True)),
 )
 LIMITING = (
-    Fault("send_lag", None, "ms, at most 1.00 ms", rows=late_first_requests),
-    Fault("generator_throttled", None, "at most 5.00 %", counters=throttled_generator),
+    Fault("send_lag", None, "ms, at most 1 ms", rows=late_first_requests),
+    Fault("generator_throttled", None, "at most 5 %", counters=throttled_generator),
     Fault(
         "loop_stall",
         14.6,
-        "14.60 ms, at most 10.00 ms",
+        "14.6 ms, at most 10 ms",
         manifest_with("meters", "loop", "max_ns", value=15_000_000),
     ),
     Fault(
@@ -170,11 +170,11 @@ LIMITING = (
         "1, none allowed",
         manifest_with("generator", "connections_opened", value=6),
     ),
-    Fault("backlog", None, "ms, at most 50.00 ms", rows=growing_backlog),
+    Fault("backlog", None, "ms, at most 50 ms", rows=growing_backlog),
     Fault(
         "collections", 1, "1, none allowed", manifest_with("generator", "gc_collections", value=1)
     ),
-    Fault("unfinished", 0.015, "1.50 %, at most 1.00 %", rows=several_failures),
+    Fault("unfinished", 0.015, "1.5 %, at most 1 %", rows=several_failures),
 )
 
 
@@ -354,4 +354,4 @@ def test_every_gate_has_a_row_in_every_accepted_trial(landed_home: Path) -> None
     for (trial,), rows in found.filter(~bursts).group_by("trial"):
         assert rows.sort("number")["gate"].to_list() == names[:-1], trial
     assert found["passed"].all()
-    assert known["reason"].str.len_chars().min() > 20
+    assert all(len(reason) > 20 for reason in known["reason"])

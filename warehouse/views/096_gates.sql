@@ -37,9 +37,9 @@ judged AS (
         nullif(value, 'inf') AS observed,
         value <= threshold AS passed,
         list_transform([nullif(value, 'inf'), threshold], lambda number: CASE unit
-            WHEN 'cores' THEN printf('%.3f cores', number)
-            WHEN 'share' THEN printf('%.2f %%', 100 * number)
-            WHEN 'ms' THEN printf('%.2f ms', number)
+            WHEN 'cores' THEN printf('%.3g cores', number)
+            WHEN 'share' THEN printf('%.3g %%', 100 * number)
+            WHEN 'ms' THEN printf('%.4g ms', number)
             ELSE printf('%d', round(number)::BIGINT)
         END) AS in_words
     FROM observed
