@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -355,3 +356,16 @@ def test_every_gate_has_a_row_in_every_accepted_trial(landed_home: Path) -> None
         assert rows.sort("number")["gate"].to_list() == names[:-1], trial
     assert found["passed"].all()
     assert all(len(reason) > 20 for reason in known["reason"])
+
+
+def test_the_readme_lists_every_gate_with_its_limit(landed_home: Path) -> None:
+    with open_warehouse(landed_home, read_only=True) as warehouse:
+        known = list(queries.gate_limits(warehouse).iter_rows(named=True))
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (excludes|limits|warns) \| ([^|]+) \|", readme, re.MULTILINE)
+    assert rows == [(row["gate"], row["effect"], _limit_in_words(row)) for row in known]
+
+
+def _limit_in_words(row: dict[str, Any]) -> str:
+    number = f"{row['threshold'] * (100 if row['unit'] == 'share' else 1):g}"
+    return number + {"share": " %", "count": ""}.get(row["unit"], f" {row['unit']}")
