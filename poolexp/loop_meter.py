@@ -8,12 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
 PERIOD_S = 0.02
 LATE_NS = 5_000_000
 """A beat that comes later than this counts as a stall."""
+
+
+def together(documents: Sequence[dict[str, int]]) -> dict[str, int]:
+    """What the meters of several generator processes saw: counts added up, the longest stall."""
+    first = documents[0]
+    summed = {
+        name: sum(document[name] for document in documents)
+        for name in ("beats", "late", "late_total_ns")
+    }
+    return {**first, **summed, "max_ns": max(document["max_ns"] for document in documents)}
 
 
 class LoopMeter:

@@ -91,7 +91,8 @@ async def measure(
         origin_ns = origin_after(time.monotonic_ns() + IDLE_NS, trial)
         await generator.tell(origin_ns=origin_ns)
         await hiccups.watch(origin_ns + planned.warm_up_ns, origin_ns + planned.end_ns)
-        watched = await watch(bench.groups, bench.machine, planned, origin_ns)
+        window_ns = planned.warm_up_ns, planned.end_ns
+        watched = await watch(bench.groups, bench.machine, window_ns, origin_ns)
         await generator.hear("measured", within_s=2 * bench.experiment.design.drain_s + _MARGIN_S)
         measured_ns = time.monotonic_ns()
         limits_after = _limits_in_force(bench)

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from poolexp.arrivals import NS_PER_S, ArrivalSchedule
+from poolexp.arrivals import NS_PER_S
 from poolexp.cgroups import CounterReader, Group
 from poolexp.meters import HiccupMeter, Machine, MachineReading, machine_document, suspended_ns
 
@@ -43,29 +43,48 @@ class Watched:
 
 
 async def watch(
-    groups: Mapping[str, Group], machine: Machine, planned: ArrivalSchedule, origin_ns: int
+    groups: Mapping[str, Group],
+    machine: Machine,
+    window_ns: tuple[int, int],
+    origin_ns: int,
+    ending: asyncio.Future[Any] | None = None,
 ) -> Watched:
     """Read every group's counters at the window's edges and at even distances in between.
 
-    The machine's own are read at the edges alone, right after those of the groups.
+    The machine's own are read at the edges alone, right after those of the groups. `window_ns`
+    counts from the origin; where `ending` is done sooner, the window closes then.
     """
     rows: list[Row] = []
     edges: list[MachineReading] = []
-    inside = range(planned.warm_up_ns + SAMPLE_PERIOD_NS, planned.end_ns, SAMPLE_PERIOD_NS)
+    opens_ns, closes_ns = window_ns
+    inside = range(opens_ns + SAMPLE_PERIOD_NS, closes_ns, SAMPLE_PERIOD_NS)
     moments = [
-        (planned.warm_up_ns, "window_start"),
+        (opens_ns, "window_start"),
         *((at_ns, "sample") for at_ns in inside),
-        (planned.end_ns, "window_end"),
+        (closes_ns, "window_end"),
     ]
     with ExitStack() as stack:
         readers = {name: stack.enter_context(group.counters()) for name, group in groups.items()}
         for at_ns, moment in moments:
-            await asyncio.sleep((origin_ns + at_ns - time.monotonic_ns()) / NS_PER_S)
+            if await _over(ending, origin_ns + at_ns) and edges:
+                moment = "window_end"  # noqa: PLW2901 - it has come already
             rows += [_reading(reader, name, moment, origin_ns) for name, reader in readers.items()]
             if moment != "sample":
                 edges.append(machine.read())
+            if moment == "window_end":
+                break
     opened, closed = edges
     return Watched(rows, opened, closed)
+
+
+async def _over(ending: asyncio.Future[Any] | None, at_ns: int) -> bool:
+    """Wait for an instant, or for the end: whether that has come."""
+    wait_s = max(0.0, (at_ns - time.monotonic_ns()) / NS_PER_S)
+    if ending is None:
+        await asyncio.sleep(wait_s)
+        return False
+    await asyncio.wait([ending], timeout=wait_s)
+    return ending.done()
 
 
 def _reading(reader: CounterReader, group: str, moment: str, origin_ns: int) -> Row:

@@ -31,13 +31,14 @@ class Probe:
         self.cpu = cpu
         self.period_ns = period_ns
         self.wakes = self.late = self.late_ns = self.max_ns = 0
+        self.stopped = False
 
     def watch(self, start_ns: int, end_ns: int) -> None:
         """Sleep to every instant of the window that is not past already."""
         os.sched_setaffinity(0, {self.cpu})
         clock, sleep, period_ns = time.monotonic_ns, time.sleep, self.period_ns
         due_ns = start_ns
-        while due_ns < end_ns:
+        while due_ns < end_ns and not self.stopped:
             sleep(max(0, due_ns - clock()) / 1e9)
             lateness_ns = clock() - due_ns
             self.wakes += 1
@@ -57,6 +58,13 @@ def take_priority() -> bool:
     return True
 
 
+def stop_at_end_of_input(probes: list[Probe]) -> None:
+    """The window may close early: then the input ends. Unbuffered, so that it can be left alone."""
+    os.read(0, 1)
+    for probe in probes:
+        probe.stopped = True
+
+
 def main() -> None:
     """Watch the window that standard input names; an end of input means nobody asks."""
     real_time = take_priority()
@@ -68,6 +76,7 @@ def main() -> None:
     start_ns, end_ns = map(int, window)
     used_ns = time.process_time_ns()
     threads = [threading.Thread(target=probe.watch, args=(start_ns, end_ns)) for probe in probes]
+    threading.Thread(target=stop_at_end_of_input, args=(probes,), daemon=True).start()
     for thread in threads:
         thread.start()
     for thread in threads:

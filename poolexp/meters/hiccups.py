@@ -30,8 +30,10 @@ class HiccupMeter:
             await self._process.stdin.drain()
 
     async def reading(self) -> dict[str, Any] | None:
-        """What was seen, once the window is over; None if the probe did not say."""
+        """What was seen until now, or to the end of the window; None if the probe did not say."""
+        assert self._process.stdin is not None  # noqa: S101 - we asked for the pipe
         assert self._process.stdout is not None  # noqa: S101 - we asked for the pipe
+        self._process.stdin.close()
         with suppress(TimeoutError, ValueError):
             async with asyncio.timeout(_MARGIN_S):
                 reading: dict[str, Any] = json.loads(await self._process.stdout.readline())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from poolexp.loop_meter import LoopMeter
+from poolexp.loop_meter import LoopMeter, together
 from poolexp.meters import Machine, MachineReading, hiccup_meter, machine_document, suspended_ns
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -83,6 +83,7 @@ async def test_the_hiccup_meter_wakes_on_every_cpu_and_only_within_the_window() 
     async with hiccup_meter(None) as meter:
         start_ns = time.monotonic_ns() + 100_000_000
         await meter.watch(start_ns, start_ns + 200_000_000)
+        await asyncio.sleep(0.4)
         reading = await meter.reading()
     assert reading is not None
     assert reading["cpus"] == min(8, len(os.sched_getaffinity(0)))
@@ -91,6 +92,16 @@ async def test_the_hiccup_meter_wakes_on_every_cpu_and_only_within_the_window() 
     assert 0 < reading["wakes"] <= most
     assert reading["late_total_ns"] >= reading["late"] * reading["late_above_ns"]
     assert isinstance(reading["real_time"], bool)
+
+
+async def test_a_window_that_closes_early_ends_the_hiccup_meter() -> None:
+    async with hiccup_meter(None) as meter:
+        start_ns = time.monotonic_ns()
+        await meter.watch(start_ns, start_ns + 60_000_000_000)
+        await asyncio.sleep(0.2)
+        reading = await meter.reading()
+    assert reading is not None
+    assert 0 < reading["wakes"] < 60_000_000_000 // reading["period_ns"]
 
 
 async def test_a_hiccup_meter_that_is_told_nothing_is_gone_afterwards() -> None:
@@ -109,6 +120,13 @@ async def test_a_loop_that_stands_still_within_the_window_is_seen() -> None:
     assert document["beats"] > 2
     assert document["late"] >= 1
     assert document["max_ns"] > 50_000_000
+
+
+def test_several_loops_are_taken_together() -> None:
+    one = {"beats": 10, "late": 1, "late_above_ns": 5, "late_total_ns": 7, "max_ns": 7}
+    other = {"beats": 9, "late": 2, "late_above_ns": 5, "late_total_ns": 20, "max_ns": 12}
+    both = {"beats": 19, "late": 3, "late_above_ns": 5, "late_total_ns": 27, "max_ns": 12}
+    assert together([one, other]) == both
 
 
 async def test_outside_the_window_nothing_counts() -> None:
