@@ -27,7 +27,7 @@ from poolexp.experiment import without_limits
 from poolexp.home import hold_home, new_run_id, prepare_home
 from poolexp.landing import write_json
 from poolexp.measuring import Bench, measure
-from poolexp.plan import Plan, make_plan
+from poolexp.plan import Plan, Trial, make_plan
 from poolexp.records import LimitsState, Source, outcome_document, plan_document
 from reports.run_report import write_run_report
 from warehouse.database import open_warehouse
@@ -155,8 +155,13 @@ async def _trials(run: Run, out: Reporter) -> None:
         out.trial_begins(trial)
         directory = await measure_trial(trial.number, trial.scenario.slug, run, landing)
         landing = asyncio.ensure_future(land_trial(trial.number, directory, run))
-        out.trial_ends(trial, f"{trial.planned_measured} requests")
+        out.trial_ends(trial, _remark(trial))
     await landing
+
+
+def _remark(trial: Trial) -> str:
+    workers = trial.scenario.concurrency
+    return f"{trial.planned_measured} requests" if workers is None else f"{workers} workers"
 
 
 def _failure(error: BaseException) -> tuple[str, str]:

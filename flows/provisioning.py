@@ -24,6 +24,7 @@ from poolexp.errors import LimitsError
 from poolexp.host import host_facts
 from poolexp.landing import FORMAT, run_directory
 from poolexp.measuring import Bench
+from poolexp.pinning import make_pinning
 from poolexp.plan import Plan
 from poolexp.records import LimitsState, now
 
@@ -48,10 +49,11 @@ async def provisioned(
     """Provision for as long as the context lasts; nothing is left over afterwards.
 
     Raises:
-        LimitsError: limits are required and cannot be set.
+        LimitsError: limits are required and cannot be set, or pinning is.
         DatabaseError: the server or its data cannot be had.
     """
-    database = plan.experiment.database
+    database, design = plan.experiment.database, plan.experiment.design
+    pinning = make_pinning(plan.experiment.generator.processes) if design.pinning else None
     with _limited_groups(plan, limits) as (groups, state):
         if state.warning:
             reporter.say(state.warning)
@@ -62,11 +64,13 @@ async def provisioned(
             max_connections=database.max_connections,
             settings=database.settings,
             pg_bin=pg_bin,
+            cpus=pinning.database if pinning else None,
         ) as server:
             dataset = await load_dataset(server, database.dataset)
             calibrations = await _calibrate(plan, server, home, reporter)
             document = {
                 **_facts(plan, state),
+                "pinning": asdict(pinning) if pinning else None,
                 "host": host_facts(),
                 "database": {"kind": database.kind, **await server_facts(server)},
                 "dataset": asdict(dataset),
@@ -78,7 +82,15 @@ async def provisioned(
             }
             found = {name: calibration.found for name, calibration in calibrations.items()}
             directory = run_directory(home, plan.run_id)
-            bench = Bench(plan.run_id, directory, plan.experiment, server, groups, found)
+            bench = Bench(
+                run_id=plan.run_id,
+                run_directory=directory,
+                experiment=plan.experiment,
+                server=server,
+                groups=groups,
+                found=found,
+                generator_cpus=pinning.generator if pinning else None,
+            )
             yield Provision(bench, state, document)
 
 

@@ -15,8 +15,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from poolexp.contradictions import contradictions
 from poolexp.errors import ExperimentError, Problem, UsageError
-from poolexp.experiment import Experiment, Place, contradictions
+from poolexp.experiment import Experiment, Place
+from poolexp.replay import read_replay
 
 _BUILT_IN = resources.files("poolexp") / "experiments"
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
@@ -90,11 +92,14 @@ def _syntax_problem(message: str) -> Problem:
 def parse_experiment(document: dict[str, Any], *, source: str, text: str = "") -> Experiment:
     """Check a parsed document; `text` is searched for the lines of what is wrong.
 
+    Files that it names are looked for beside `source`.
+
     Raises:
         ExperimentError: with every problem at once.
 
     """
     problems: list[tuple[Place, str]] = []
+    document = _with_replays(document, Path(source).parent, problems)
     experiment = _validate(document, problems)
     if experiment is None:
         experiment = _validate(_mended(document, [place for place, _ in problems]), [])
@@ -109,6 +114,33 @@ def parse_experiment(document: dict[str, Any], *, source: str, text: str = "") -
     return experiment
 
 
+def _with_replays(
+    document: dict[str, Any], folder: Path, problems: list[tuple[Place, str]]
+) -> dict[str, Any]:
+    """The document with the files of arrivals that it names read into it."""
+    read = copy.deepcopy(document)
+    workloads = read.get("workload")
+    for index, workload in enumerate(workloads if isinstance(workloads, list) else []):
+        arrivals = workload.get("arrivals") if isinstance(workload, dict) else None
+        if not isinstance(arrivals, dict) or arrivals.get("kind") != "replayed":
+            continue
+        place: Place = ("workload", index, "arrivals")
+        for key in _FILLED_IN & arrivals.keys():
+            problems.append(((*place, key), "what the file holds is not said here"))
+        try:
+            replay = read_replay(folder / str(arrivals.get("file", "")))
+        except ValueError as error:
+            problems.append(((*place, "file"), str(error)))
+            # A stand-in, so that the rest can be judged.
+            workload["arrivals"] = _STAND_IN["arrivals"]
+        else:
+            arrivals |= {"offsets_ns": replay.offsets_ns, "sha256": replay.sha256}
+    return read
+
+
+_FILLED_IN = {"offsets_ns", "sha256"}
+
+
 def _validate(document: dict[str, Any], problems: list[tuple[Place, str]]) -> Experiment | None:
     try:
         return Experiment.model_validate(document)
@@ -119,7 +151,7 @@ def _validate(document: dict[str, Any], problems: list[tuple[Place, str]]) -> Ex
         return None
 
 
-_INTERNAL_PARTS = {"constant", "uniform", "calibrated", "burst"}
+_INTERNAL_PARTS = {"constant", "uniform", "calibrated", "burst", "poisson", "replayed"}
 """Names that the checker adds to a place to say which kind of table it took it for."""
 
 

@@ -19,14 +19,11 @@ from poolexp.scenario import PoolSetting, Scenario
 from poolexp.tables import Factor, Name, Positive, Table
 from poolexp.workload import Workload
 
-RESERVED_CONNECTIONS = 3
-"""PostgreSQL's default `superuser_reserved_connections`, which a pool cannot have."""
-
-MAXIMUM_TRIALS = 10_000
-MAXIMUM_REQUESTS_PER_TRIAL = 5_000_000
-
 Outcome = Literal["done", "acquire_timeout", "query_timeout", "error", "not_sent"]
 """What became of a planned request."""
+
+Selection = Literal["lifo", "fifo", "round_robin", "key_hash"]
+"""How the pool chooses a connection; `lifo` is asyncpg's own pool."""
 
 Place = tuple[str | int, ...]
 
@@ -56,6 +53,8 @@ class Design(Table):
     measure_s: float = Field(default=12.0, gt=0, le=86_400)
     drain_s: float = Field(default=30.0, gt=0, le=86_400)
     """How long after the window the last requests are waited for before they are given up."""
+    pinning: bool = False
+    """Whether generator and database get CPUs of their own."""
 
 
 class Database(Table):
@@ -69,9 +68,10 @@ class Database(Table):
 
 
 class Generator(Table):
-    """The process that sends the requests."""
+    """What sends the requests: one process, or several that share load, pool and limits."""
 
     limits: Factor[Limits] = (Limits(),)
+    processes: int = Field(default=1, ge=1, le=64)
 
 
 class Pool(Table):
@@ -80,6 +80,10 @@ class Pool(Table):
     size: Factor[Annotated[int, Field(ge=1)]]
     reset: Factor[bool] = (True,)
     """Whether a released connection is reset, as asyncpg does by default."""
+    selection: Factor[Selection] = ("lifo",)
+    key: str | None = None
+    """The parameter whose value picks the connection where `selection` is `key_hash`."""
+    statement_cache: Factor[bool] = (True,)
     acquire_timeout_s: Positive | None = None
     query_timeout_s: Positive | None = None
 
@@ -115,18 +119,34 @@ class Experiment(Table):
         """The cross product of workloads and factors, in the order of the file."""
         limits = self.database.limits, self.generator.limits
         vary = any(len(levels) > 1 for levels in limits)
-        for workload, size, reset, database, generator in product(
-            self.workload, self.pool.size, self.pool.reset, *limits
+        loads = [(each.name, workers) for each in self.workload for workers in each.concurrencies]
+        for (workload, workers), pool, database, generator in product(
+            loads, self._pool_settings(), *limits
         ):
             yield Scenario(
-                workload=workload.name,
-                pool=PoolSetting(
-                    size, reset, self.pool.acquire_timeout_s, self.pool.query_timeout_s
-                ),
+                workload=workload,
+                pool=pool,
                 database_limit=database.cpu_limit(),
                 generator_limit=generator.cpu_limit(),
                 limits_vary=vary,
+                concurrency=workers,
             )
+
+    def _pool_settings(self) -> list[PoolSetting]:
+        pool = self.pool
+        return [
+            PoolSetting(
+                size=size,
+                reset=reset,
+                selection=selection,
+                statement_cache=cache,
+                acquire_timeout_s=pool.acquire_timeout_s,
+                query_timeout_s=pool.query_timeout_s,
+            )
+            for size, reset, selection, cache in product(
+                pool.size, pool.reset, pool.selection, pool.statement_cache
+            )
+        ]
 
     def find_workload(self, name: str) -> Workload:
         """The workload of that name."""
@@ -137,69 +157,6 @@ class Experiment(Table):
         """SHA-256 of everything the file says, in a canonical form."""
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def contradictions(experiment: Experiment) -> Iterator[tuple[Place, str]]:
-    """What is wrong between the parts of an experiment whose parts are each right."""
-    yield from _twins(experiment)
-    yield from _sizes(experiment)
-    yield from _extent(experiment)
-
-
-def _twins(experiment: Experiment) -> Iterator[tuple[Place, str]]:
-    names = [workload.name for workload in experiment.workload]
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            yield ("workload", index, "name"), f"{name} is used twice"
-    factors: tuple[tuple[Place, tuple[object, ...]], ...] = (
-        (("pool", "size"), experiment.pool.size),
-        (("pool", "reset"), experiment.pool.reset),
-        (("database", "limits"), experiment.database.limits),
-        (("generator", "limits"), experiment.generator.limits),
-    )
-    for place, levels in factors:
-        if any(level in levels[:index] for index, level in enumerate(levels)):
-            yield place, "a level is given twice"
-
-
-def _sizes(experiment: Experiment) -> Iterator[tuple[Place, str]]:
-    offered = experiment.database.max_connections
-    most = offered - RESERVED_CONNECTIONS
-    for size in experiment.pool.size:
-        if size > most:
-            yield (
-                ("pool", "size"),
-                f"a pool of {size} does not fit: of max_connections = {offered}, "
-                f"{RESERVED_CONNECTIONS} are reserved, so at most {most} are free",
-            )
-    baseline = experiment.analysis.baseline_pool_size
-    if baseline is not None and baseline not in experiment.pool.size:
-        sizes = ", ".join(str(size) for size in experiment.pool.size)
-        yield ("analysis", "baseline_pool_size"), f"{baseline} is none of the sizes {sizes}"
-
-
-def _extent(experiment: Experiment) -> Iterator[tuple[Place, str]]:
-    design = experiment.design
-    trials = len(list(experiment.scenarios())) * design.repetitions
-    if trials > MAXIMUM_TRIALS:
-        yield (
-            ("design", "repetitions"),
-            f"the plan would have {trials:,} trials; at most {MAXIMUM_TRIALS:,} are accepted",
-        )
-    for index, workload in enumerate(experiment.workload):
-        rate = workload.arrivals.rate_per_s
-        most = rate * (design.warm_up_s + design.measure_s)
-        if most > MAXIMUM_REQUESTS_PER_TRIAL:
-            yield (
-                ("workload", index, "arrivals", "rate_per_s"),
-                f"a trial would have {most:,.0f} requests; "
-                f"at most {MAXIMUM_REQUESTS_PER_TRIAL:,} are accepted",
-            )
-        elif rate * design.measure_s < getattr(workload.arrivals, "size", 1):
-            yield (
-                ("workload", index, "arrivals", "rate_per_s"),
-                f"nothing would arrive within the window of {design.measure_s:g} s",
-            )
 
 
 def without_limits(experiment: Experiment) -> Experiment:

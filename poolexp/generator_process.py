@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from poolexp.cgroups import Group
 from poolexp.errors import TrialError
+from poolexp.pinning import confined
 from poolexp.request_log import COLUMNS
 
 Column = npt.NDArray[np.int64]
@@ -101,9 +102,14 @@ class GeneratorProcess:
 
 
 @asynccontextmanager
-async def generator_process(group: Group | None) -> AsyncIterator[GeneratorProcess]:
-    """Start a trial's process inside the generator's group; it is gone afterwards in any case."""
-    argv: Sequence[str] = [sys.executable, "-m", "poolexp.trial"]
+async def generator_process(
+    group: Group | None, cpus: Sequence[int] | None = None
+) -> AsyncIterator[GeneratorProcess]:
+    """Start a trial's process inside the generator's group; it is gone afterwards in any case.
+
+    It runs on `cpus` alone if they are given.
+    """
+    argv: Sequence[str] = confined([sys.executable, "-m", "poolexp.trial"], cpus)
     if group is not None:
         argv = group.command(argv)
     with tempfile.TemporaryFile() as columns, tempfile.TemporaryFile() as complaints:

@@ -8,29 +8,31 @@ the last requests. The counters are read at the window's two edges and sampled i
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from poolexp.arrivals import NS_PER_S, ArrivalSchedule, schedule
+from poolexp.arrivals import NS_PER_S, ArrivalSchedule
 from poolexp.cgroups import CpuLimit, Group
 from poolexp.databases.server import Server, maintenance
 from poolexp.experiment import Experiment
-from poolexp.generator_process import Column, GeneratorProcess, generator_process
-from poolexp.landing import COUNTERS, REQUESTS, attempt_directory, write_attempt
+from poolexp.generator_facts import together
+from poolexp.generator_process import GeneratorProcess, generator_process
+from poolexp.landing import COUNTERS, attempt_directory, write_attempt
+from poolexp.loop_meter import together as together_loops
 from poolexp.meters import Machine, hiccup_meter
-from poolexp.pacing import spin_budget_ns
-from poolexp.plan import UNLIMITED_PERIOD_MS, Trial
+from poolexp.orders import Given, make_orders
+from poolexp.plan import UNLIMITED_PERIOD_MS, Trial, schedule_for
 from poolexp.pools import OPENING_TIMEOUT_S
-from poolexp.records import Course, manifest
-from poolexp.request_log import INSTANTS, NEVER, OUTCOMES
+from poolexp.records import ClosedWindow, Course, manifest
+from poolexp.request_rows import Seen, closed_loop_rows, open_loop_rows
 from poolexp.watching import meters_document, watch
-from poolexp.workload import draw_arguments
 
 IDLE_NS = 50_000_000
 """Both groups have stood still at least this long before the origin, so that none is in debt."""
@@ -49,6 +51,7 @@ class Bench:
         groups: control groups by name; empty where none could be made.
         found: values found by calibration, by workload and parameter.
         machine: reads what the whole machine does meanwhile.
+        generator_cpus: the only CPUs that the generator may use; None for all.
 
     """
 
@@ -58,6 +61,7 @@ class Bench:
     server: Server
     groups: Mapping[str, Group]
     found: Mapping[str, Mapping[str, int]]
+    generator_cpus: Sequence[int] | None = None
     machine: Machine = field(default_factory=Machine)
 
 
@@ -75,31 +79,32 @@ async def measure(
 
     """
     began_ns = time.monotonic_ns()
-    planned = schedule_of(bench.experiment, trial)
+    planned = schedule_for(bench.experiment, trial.scenario.workload, trial.seed)
     _set_limits(bench, trial, lifted=True)
-    async with (
-        generator_process(bench.groups.get("generator")) as generator,
-        hiccup_meter(bench.groups.get("harness")) as hiccups,
-    ):
-        await generator.tell(**_order(bench, trial, planned, generator))
+    async with AsyncExitStack() as stack:
+        crew = await _start(stack, bench, trial, planned)
+        hiccups = await stack.enter_async_context(hiccup_meter(bench.groups.get("harness")))
         maintenance_before = await maintenance(bench.server)
-        opened = await generator.hear("opened", within_s=2 * OPENING_TIMEOUT_S)
+        opened = await _hear(crew, "opened", within_s=2 * OPENING_TIMEOUT_S)
         if before_origin is not None:
             await before_origin
         _set_limits(bench, trial, lifted=False)
         limits_before = _limits_in_force(bench)
         origin_ns = origin_after(time.monotonic_ns() + IDLE_NS, trial)
-        await generator.tell(origin_ns=origin_ns)
-        await hiccups.watch(origin_ns + planned.warm_up_ns, origin_ns + planned.end_ns)
-        window_ns = planned.warm_up_ns, planned.end_ns
-        watched = await watch(bench.groups, bench.machine, window_ns, origin_ns)
-        await generator.hear("measured", within_s=2 * bench.experiment.design.drain_s + _MARGIN_S)
+        await asyncio.gather(*(each.tell(origin_ns=origin_ns) for each in crew))
+        measuring = asyncio.ensure_future(_hear(crew, "measured", within_s=_patience_s(bench)))
+        await hiccups.watch(*(origin_ns + at_ns for at_ns in _edges(bench)))
+        ending = measuring if planned is None else None
+        watched = await watch(bench.groups, bench.machine, _edges(bench), origin_ns, ending)
+        await measuring
         measured_ns = time.monotonic_ns()
         limits_after = _limits_in_force(bench)
         maintenance_after = await maintenance(bench.server)
-        closed = await generator.hear("closed", within_s=_MARGIN_S)
-        columns = generator.columns()
-        meters = await meters_document(watched, bench.machine, hiccups, closed["loop_meter"])
+        closed = await _hear(crew, "closed", within_s=_MARGIN_S)
+        loops = together_loops([report["loop_meter"] for report in closed])
+        meters = await meters_document(watched, bench.machine, hiccups, loops)
+        seen = _seen(crew, closed)
+    facts = together([{**first, **last} for first, last in zip(opened, closed, strict=True)])
     course = Course(
         began_ns=began_ns,
         origin_ns=origin_ns,
@@ -108,51 +113,85 @@ async def measure(
         limits_after=limits_after,
         maintenance_before=asdict(maintenance_before),
         maintenance_after=asdict(maintenance_after),
-        generator={**opened, **closed},
+        generator=facts,
         meters=meters,
     )
+    return _land(bench, trial, attempt, planned, seen, watched.rows, course)
+
+
+def _seen(crew: Sequence[GeneratorProcess], closed: Sequence[Row]) -> list[Seen]:
+    return [
+        Seen(generator.columns(), report["sqlstate"])
+        for generator, report in zip(crew, closed, strict=True)
+    ]
+
+
+def _land(
+    bench: Bench,
+    trial: Trial,
+    attempt: int,
+    planned: ArrivalSchedule | None,
+    seen: Sequence[Seen],
+    readings: list[Row],
+    course: Course,
+) -> Path:
+    if planned is None:
+        load: ArrivalSchedule | ClosedWindow = _counted(bench, course.generator)
+        requests = closed_loop_rows(load.warm_up_ns, seen)
+    else:
+        load, requests = planned, open_loop_rows(planned, seen)
     directory = attempt_directory(bench.run_directory, trial.number, attempt)
-    write_attempt(
-        directory,
-        _requests(planned, columns, closed["sqlstate"]),
-        pa.Table.from_pylist(watched.rows, schema=COUNTERS),
-        manifest(bench.run_id, trial, attempt, planned, course),
-    )
+    counters = pa.Table.from_pylist(readings, schema=COUNTERS)
+    document = manifest(bench.run_id, trial, attempt, load, course)
+    write_attempt(directory, requests, counters, document)
     return directory
 
 
-def schedule_of(experiment: Experiment, trial: Trial) -> ArrivalSchedule:
-    """When a trial's requests are to be sent."""
-    design = experiment.design
-    return schedule(
-        experiment.find_workload(trial.scenario.workload).arrivals,
-        warm_up_s=design.warm_up_s,
-        measure_s=design.measure_s,
+async def _start(
+    stack: AsyncExitStack, bench: Bench, trial: Trial, planned: ArrivalSchedule | None
+) -> list[GeneratorProcess]:
+    """Start the trial's generator processes and tell each its part; they open connections now."""
+    limit = trial.scenario.generator_limit
+    given = Given(
+        experiment=bench.experiment,
+        server=bench.server,
+        found=bench.found.get(trial.scenario.workload, {}),
+        quota_cores=limit.cores if limit and bench.groups else None,
     )
+    crew = []
+    for order in make_orders(given, trial, planned):
+        starting = generator_process(bench.groups.get("generator"), bench.generator_cpus)
+        generator = await stack.enter_async_context(starting)
+        await generator.tell(**order, log_descriptor=generator.log_descriptor)
+        crew.append(generator)
+    return crew
 
 
-def _order(
-    bench: Bench, trial: Trial, planned: ArrivalSchedule, generator: GeneratorProcess
-) -> Row:
-    """What the generator is told: all it needs, decided beforehand."""
-    workload = bench.experiment.find_workload(trial.scenario.workload)
-    pool, limit = trial.scenario.pool, trial.scenario.generator_limit
-    found = dict(bench.found.get(workload.name, {}))
-    wakes_per_s = workload.arrivals.rate_per_s / getattr(workload.arrivals, "size", 1)
-    return {
-        "connect": bench.server.connect_arguments(),
-        "pool_size": pool.size,
-        "pool_reset": pool.reset,
-        "acquire_timeout_s": pool.acquire_timeout_s,
-        "query_timeout_s": pool.query_timeout_s,
-        "sql": workload.statement.sql,
-        "arguments": list(islice(draw_arguments(workload, found, trial.seed), len(planned))),
-        "planned_ns": planned.planned_ns.tolist(),
-        "spin_ns": spin_budget_ns(wakes_per_s, limit.cores if limit and bench.groups else None),
-        "window_ns": [planned.warm_up_ns, planned.end_ns],
-        "drain_s": bench.experiment.design.drain_s,
-        "log_descriptor": generator.log_descriptor,
-    }
+async def _hear(crew: Sequence[GeneratorProcess], event: str, *, within_s: float) -> list[Row]:
+    """What each process says when it reports `event`; the first failure is that of all."""
+    return await asyncio.gather(*(each.hear(event, within_s=within_s) for each in crew))
+
+
+def _edges(bench: Bench) -> tuple[int, int]:
+    """Where the window opens and is to close, in ns from the origin."""
+    design = bench.experiment.design
+    warm_up_ns = round(design.warm_up_s * NS_PER_S)
+    return warm_up_ns, round((design.warm_up_s + design.measure_s) * NS_PER_S)
+
+
+def _patience_s(bench: Bench) -> float:
+    """How long after the origin a generator may be silent."""
+    return _edges(bench)[1] / NS_PER_S + 2 * bench.experiment.design.drain_s + _MARGIN_S
+
+
+def _counted(bench: Bench, facts: Row) -> ClosedWindow:
+    return ClosedWindow(
+        requests=facts["requests"],
+        measured=facts["measured"],
+        warm_up_ns=_edges(bench)[0],
+        end_ns=facts["end_ns"],
+        stopped_by=facts["stopped_by"],
+    )
 
 
 def _set_limits(bench: Bench, trial: Trial, *, lifted: bool) -> None:
@@ -174,25 +213,3 @@ def origin_after(earliest_ns: int, trial: Trial) -> int:
     limit = trial.scenario.database_limit or trial.scenario.generator_limit
     period_ns = round((limit.period_ms if limit else UNLIMITED_PERIOD_MS) * NS_PER_S / 1000)
     return earliest_ns + (trial.start_offset_ns - earliest_ns) % period_ns
-
-
-def _requests(
-    planned: ArrivalSchedule, columns: Mapping[str, Column], sqlstate: Mapping[str, str]
-) -> pa.Table:
-    """Every planned request as a row: what was planned beside what was seen."""
-    count = len(planned)
-    optional = {
-        name: pa.array(columns[name], mask=columns[name] == NEVER)
-        for name in (*INSTANTS, "backend_pid")
-    }
-    values = {
-        "seq": pa.array(range(count)),
-        "burst": pa.array(planned.burst),
-        "burst_position": pa.array(planned.position),
-        "warm_up": pa.array([at_ns < planned.warm_up_ns for at_ns in planned.planned_ns]),
-        "scheduled_ns": pa.array(planned.planned_ns),
-        "outcome": pa.array([OUTCOMES[code] for code in columns["outcome"]]),
-        "sqlstate": pa.array([sqlstate.get(str(seq)) for seq in range(count)], pa.string()),
-        **optional,
-    }
-    return pa.table([values[field.name].cast(field.type) for field in REQUESTS], schema=REQUESTS)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
-from poolexp.arrivals import NS_PER_S, schedule
+from poolexp.arrivals import NS_PER_S, ArrivalSchedule, is_drawn, schedule
 from poolexp.experiment import Experiment
 from poolexp.scenario import Scenario
 
@@ -32,9 +32,12 @@ class Trial:
     Attributes:
         number: from 1, in the order of measurement.
         block: the repetition, from 1; position: the place within the block, from 1.
-        seed: of the requests' parameters; equal within a block for all pools of a workload.
+        seed: of the requests' parameters and drawn arrivals; equal within a block for all pools
+            of a workload.
         start_offset_ns: where in the limit's period the origin lies; drawn, one per repetition
             and scenario, spread evenly over the period.
+        planned_requests, planned_measured: in all, and within the window; None for a closed loop,
+            where nobody knows beforehand.
 
     """
 
@@ -44,8 +47,8 @@ class Trial:
     position: int
     seed: int
     start_offset_ns: int
-    planned_requests: int
-    planned_measured: int
+    planned_requests: int | None
+    planned_measured: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,8 @@ class Plan:
 
     @property
     def planned_measured(self) -> int:
-        """Requests planned within all windows."""
-        return sum(trial.planned_measured for trial in self.trials)
+        """Requests planned within all windows; those of closed loops are not."""
+        return sum(trial.planned_measured or 0 for trial in self.trials)
 
     @property
     def measuring_s(self) -> float:
@@ -80,7 +83,7 @@ def make_plan(experiment: Experiment, run_id: str) -> Plan:
 
 def _trials(experiment: Experiment) -> Iterator[Trial]:
     scenarios = list(experiment.scenarios())
-    counts = {workload.name: _counts(experiment, workload.name) for workload in experiment.workload}
+    counts = _Counts(experiment)
     offsets = {scenario.slug: _start_offsets(experiment, scenario) for scenario in scenarios}
     number = 0
     for block in range(1, experiment.design.repetitions + 1):
@@ -88,13 +91,14 @@ def _trials(experiment: Experiment) -> Iterator[Trial]:
         _random(experiment, "order", block).shuffle(order)
         for position, scenario in enumerate(order, start=1):
             number += 1
-            planned, measured = counts[scenario.workload]
+            seed = _random(experiment, "requests", block, scenario.workload).getrandbits(63)
+            planned, measured = counts.of(scenario.workload, seed)
             yield Trial(
                 number=number,
                 scenario=scenario,
                 block=block,
                 position=position,
-                seed=_random(experiment, "requests", block, scenario.workload).getrandbits(63),
+                seed=seed,
                 start_offset_ns=offsets[scenario.slug][block - 1],
                 planned_requests=planned,
                 planned_measured=measured,
@@ -107,14 +111,29 @@ def _random(experiment: Experiment, *purpose: object) -> Random:
     return Random("/".join(str(part) for part in parts))  # noqa: S311 - repeatable on purpose
 
 
-def _counts(experiment: Experiment, workload: str) -> tuple[int, int]:
-    design = experiment.design
-    planned = schedule(
-        experiment.find_workload(workload).arrivals,
-        warm_up_s=design.warm_up_s,
-        measure_s=design.measure_s,
-    )
-    return len(planned), planned.measured
+def schedule_for(experiment: Experiment, workload: str, seed: int) -> ArrivalSchedule | None:
+    """When a workload's requests are to be sent in a trial with this seed; None in closed loops."""
+    arrivals, design = experiment.find_workload(workload).arrivals, experiment.design
+    if arrivals is None:
+        return None
+    return schedule(arrivals, warm_up_s=design.warm_up_s, measure_s=design.measure_s, seed=seed)
+
+
+class _Counts:
+    """How many requests trials have, counted once for each schedule that differs."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._known: dict[tuple[str, int], tuple[int | None, int | None]] = {}
+
+    def of(self, workload: str, seed: int) -> tuple[int | None, int | None]:
+        """Requests in all, and within the window."""
+        arrivals = self._experiment.find_workload(workload).arrivals
+        key = workload, seed if arrivals and is_drawn(arrivals) else 0
+        if key not in self._known:
+            planned = schedule_for(self._experiment, workload, seed)
+            self._known[key] = (None, None) if planned is None else (len(planned), planned.measured)
+        return self._known[key]
 
 
 def _start_offsets(experiment: Experiment, scenario: Scenario) -> list[int]:

@@ -50,6 +50,9 @@ GENERATOR_FACTS = (
     "pid",
     "python",
     "loop",
+    "tasks",
+    "processes",
+    "cpus",
     "gc_collections",
     "connections_opened",
     "connections_lost",
@@ -76,6 +79,21 @@ class Course:
     maintenance_after: Document
     generator: Document
     meters: Document
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedWindow:
+    """What a closed loop counted itself: all its requests, and those of the window.
+
+    The window closed at `end_ns`, because of `stopped_by`: `time`, `operations`, or `full`, when
+    there was no room for more rows.
+    """
+
+    requests: int
+    measured: int
+    warm_up_ns: int
+    end_ns: int
+    stopped_by: str
 
 
 def now() -> str:
@@ -109,7 +127,10 @@ def planned_trial(trial: Trial) -> Document:
         "scenario": scenario.slug,
         "workload": scenario.workload,
         "pool_size": scenario.pool.size,
+        "concurrency": scenario.concurrency,
         "pool_reset": scenario.pool.reset,
+        "selection": scenario.pool.selection,
+        "statement_cache": scenario.pool.statement_cache,
         "acquire_timeout_s": scenario.pool.acquire_timeout_s,
         "query_timeout_s": scenario.pool.query_timeout_s,
         **_limit_columns(scenario.limits),
@@ -129,7 +150,11 @@ def _limit_columns(limits: Mapping[str, CpuLimit | None]) -> Document:
 
 
 def manifest(
-    run_id: str, trial: Trial, attempt: int, planned: ArrivalSchedule, course: Course
+    run_id: str,
+    trial: Trial,
+    attempt: int,
+    load: ArrivalSchedule | ClosedWindow,
+    course: Course,
 ) -> Document:
     """What trial.json says about one attempt that reached its end."""
     return {
@@ -139,11 +164,9 @@ def manifest(
         "scenario": trial.scenario.slug,
         "status": "complete",
         "error": None,
-        "schedule_hash": planned.digest,
-        "planned_requests": len(planned),
-        "planned_measured": planned.measured,
-        "warm_up_ns": planned.warm_up_ns,
-        "end_ns": planned.end_ns,
+        **_extent(load),
+        "warm_up_ns": load.warm_up_ns,
+        "end_ns": load.end_ns,
         "origin_at": _wall_time(course.origin_ns),
         "start_offset_ns": trial.start_offset_ns,
         "limits": {
@@ -167,6 +190,18 @@ def manifest(
             "closing": (time.monotonic_ns() - course.measured_ns) / NS_PER_S,
         },
     }
+
+
+def _extent(load: ArrivalSchedule | ClosedWindow) -> Document:
+    """How many requests there must be: as many as planned, or as a closed loop counted."""
+    planned = ("schedule_hash", "planned_requests", "planned_measured")
+    counted = ("counted_requests", "counted_measured", "stopped_by")
+    values: tuple[object, ...]
+    if isinstance(load, ArrivalSchedule):
+        values = (load.digest, len(load), load.measured, None, None, None)
+    else:
+        values = (None, None, None, load.requests, load.measured, load.stopped_by)
+    return dict(zip((*planned, *counted), values, strict=True))
 
 
 def _limit(limit: CpuLimit | None) -> Document | None:

@@ -1,4 +1,4 @@
-"""Where a trial writes what it sees: columns allocated beforehand, one slot a planned request.
+"""Where a trial writes what it sees: columns allocated beforehand, one slot a request.
 
 Nothing is allocated for a request inside the window but what the driver itself allocates.
 """
@@ -19,26 +19,43 @@ OUTCOMES = ("not_sent", "done", "acquire_timeout", "query_timeout", "error")
 
 NOT_SENT, DONE, ACQUIRE_TIMEOUT, QUERY_TIMEOUT, ERROR = range(5)
 
-COLUMNS = (*INSTANTS, "outcome", "backend_pid")
+COLUMNS = ("scheduled_ns", *INSTANTS, "outcome", "backend_pid")
 """The columns of a saved log, each one signed 64-bit integers, one after the other."""
 
 
-class RequestLog:
-    """Instants (ns from the origin), outcome and backend of every planned request."""
+def empty_column(slots: int) -> array[int]:
+    """A column in which nothing has happened yet."""
+    return array("q", [NEVER]) * slots
 
-    def __init__(self, planned: int) -> None:
-        self.requested_ns = array("q", [NEVER]) * planned
-        self.acquired_ns = array("q", [NEVER]) * planned
-        self.received_ns = array("q", [NEVER]) * planned
-        self.released_ns = array("q", [NEVER]) * planned
-        self.ended_ns = array("q", [NEVER]) * planned
-        self.outcome = array("q", [NOT_SENT]) * planned
-        self.backend_pid = array("q", [NEVER]) * planned
+
+class RequestLog:
+    """Instants (ns from the origin), outcome and backend of every request.
+
+    `scheduled_ns` has a slot for every request: the planned times of an open loop, or empty ones,
+    as many as there may be requests, which a closed loop fills.
+    """
+
+    def __init__(self, scheduled_ns: array[int]) -> None:
+        slots = len(scheduled_ns)
+        self.scheduled_ns = scheduled_ns
+        self.requested_ns = empty_column(slots)
+        self.acquired_ns = empty_column(slots)
+        self.received_ns = empty_column(slots)
+        self.released_ns = empty_column(slots)
+        self.ended_ns = empty_column(slots)
+        self.outcome = array("q", [NOT_SENT]) * slots
+        self.backend_pid = empty_column(slots)
         self.sqlstate: dict[int, str] = {}
         """SQLSTATE by request number, for the few that failed with one."""
 
-    def save(self, descriptor: int) -> None:
-        """Write all columns one after the other, in the machine's byte order, to an open file."""
+    def __len__(self) -> int:
+        return len(self.scheduled_ns)
+
+    def save(self, descriptor: int, *, requests: int) -> None:
+        """Write the first `requests` slots of all columns, one column after the other.
+
+        In the machine's byte order, to an open file.
+        """
         with os.fdopen(descriptor, "wb") as file:
             for name in COLUMNS:
-                getattr(self, name).tofile(file)
+                file.write(memoryview(getattr(self, name))[:requests])

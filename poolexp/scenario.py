@@ -13,6 +13,8 @@ class PoolSetting:
 
     size: int
     reset: bool = True
+    selection: str = "lifo"
+    statement_cache: bool = True
     acquire_timeout_s: float | None = None
     query_timeout_s: float | None = None
 
@@ -26,6 +28,8 @@ class Scenario:
     database_limit: CpuLimit | None
     generator_limit: CpuLimit | None
     limits_vary: bool = False
+    concurrency: int | None = None
+    """Workers of a closed loop; None where requests arrive at planned times."""
 
     @property
     def limits(self) -> dict[str, CpuLimit | None]:
@@ -36,8 +40,14 @@ class Scenario:
     def slug(self) -> str:
         """A name for the cell, the same in every run: `heavy-burst-pool-5`."""
         parts = [self.workload, f"pool-{self.pool.size}"]
+        if self.concurrency is not None:
+            parts.append(f"workers-{self.concurrency}")
+        if self.pool.selection != "lifo":
+            parts.append(self.pool.selection.replace("_", "-"))
         if not self.pool.reset:
             parts.append("no-reset")
+        if not self.pool.statement_cache:
+            parts.append("no-statement-cache")
         if self.limits_vary:
             parts += [
                 _limit_part("db", self.database_limit),

@@ -28,11 +28,12 @@ from typing import Any
 import asyncpg
 import uvloop
 
-from poolexp.generators import open_loop
+from poolexp.generators import closed_loop, open_loop
+from poolexp.generators.sender import TASKS, Sender
 from poolexp.loop_meter import LoopMeter
 from poolexp.pacing import Pacer
-from poolexp.pools import ConnectionCensus, open_pool, warm
-from poolexp.request_log import RequestLog
+from poolexp.pools import ConnectionCensus, Pool, PoolOrder, open_pool, warm
+from poolexp.request_log import RequestLog, empty_column
 
 CLOSING_TIMEOUT_S = 10.0
 
@@ -67,39 +68,37 @@ async def run(order: dict[str, Any]) -> None:
     """Open, warm, send, write down, close."""
     census = ConnectionCensus()
     start = time.monotonic()
-    pool = await open_pool(
-        order["connect"], size=order["pool_size"], reset=order["pool_reset"], census=census
-    )
+    pool = await open_pool(PoolOrder(connect=order["connect"], **order["pool"]), census)
     opened = time.monotonic()
     await warm(pool, order["sql"], tuple(order["arguments"][0]))
-    planned_ns = array("q", order["planned_ns"])
-    log = RequestLog(len(planned_ns))
+    log = RequestLog(scheduled(order))
     tell("opened", open_s=opened - start, warm_s=time.monotonic() - opened)
-    collections, loop = await send_all(order, pool, planned_ns, log)
+    sent = await send_all(order, pool, log)
     census.closing = True
     tell("measured")
-    log.save(order["log_descriptor"])
+    log.save(order["log_descriptor"], requests=sent["requests"])
     await close(pool)
-    tell("closed", loop_meter=loop, **facts(census, collections, log))
+    tell("closed", **facts(census, log), **sent)
 
 
-async def send_all(
-    order: dict[str, Any], pool: asyncpg.Pool, planned_ns: array[int], log: RequestLog
-) -> tuple[int, dict[str, int]]:
-    """Send the planned requests from the origin that the parent names.
+def scheduled(order: dict[str, Any]) -> array[int]:
+    """The planned times of an open loop, or as many empty slots as a closed loop may need."""
+    if order["closed_loop"] is None:
+        return array("q", order["planned_ns"])
+    return empty_column(order["slots"])
 
-    Counts collections, and says how the loop turned within the window.
-    """
+
+async def send_all(order: dict[str, Any], pool: Pool, log: RequestLog) -> dict[str, Any]:
+    """Send the requests from the origin that the parent names; say how many, and what else."""
     gc.collect()
     gc.freeze()
     gc.disable()
     # The parent restores the limits before it names the origin: nothing is served meanwhile.
     origin_ns: int = hear()["origin_ns"]
     counter = CollectionCounter()
-    sender = open_loop.Sender(
+    sender = Sender(
         pool,
         order["sql"],
-        order["arguments"],
         log,
         origin_ns=origin_ns,
         acquire_timeout_s=order["acquire_timeout_s"],
@@ -107,12 +106,30 @@ async def send_all(
     )
     meter = LoopMeter(*(origin_ns + at_ns for at_ns in order["window_ns"]))
     with meter, Pacer(spin_ns=order["spin_ns"]) as pacer:
-        await open_loop.run(sender, planned_ns, pacer, drain_s=order["drain_s"])
+        sent = await send(order, sender, pacer)
     gc.enable()
-    return counter.collections, meter.document()
+    return {"gc_collections": counter.collections, "loop_meter": meter.document(), **sent}
 
 
-async def close(pool: asyncpg.Pool) -> None:
+async def send(order: dict[str, Any], sender: Sender, pacer: Pacer) -> dict[str, Any]:
+    """Send in the way that is asked for; say how many were sent, and when and why that ended."""
+    arguments, drain_s = order["arguments"], order["drain_s"]
+    keys = order["keys"] or [0] * len(arguments)
+    if order["closed_loop"] is None:
+        await open_loop.run(sender, arguments, keys, pacer, drain_s=drain_s)
+        return {"requests": len(sender.log)}
+    course = closed_loop.Course(**order["closed_loop"])
+    loop = closed_loop.ClosedLoop(sender, course, arguments, keys)
+    await loop.run(pacer, drain_s=drain_s)
+    return {
+        "requests": loop.begun,
+        "measured": loop.measured,
+        "end_ns": loop.end_ns,
+        "stopped_by": loop.stopped_by or "time",
+    }
+
+
+async def close(pool: Pool) -> None:
     """Close every connection, at last by force."""
     try:
         async with asyncio.timeout(CLOSING_TIMEOUT_S):
@@ -121,13 +138,14 @@ async def close(pool: asyncpg.Pool) -> None:
         pool.terminate()
 
 
-def facts(census: ConnectionCensus, collections: int, log: RequestLog) -> dict[str, object]:
+def facts(census: ConnectionCensus, log: RequestLog) -> dict[str, object]:
     """What the manifest keeps about the generator."""
     return {
         "pid": os.getpid(),
         "python": platform.python_version(),
         "loop": f"uvloop {version('uvloop')}",
-        "gc_collections": collections,
+        "tasks": TASKS,
+        "cpus": sorted(os.sched_getaffinity(0)),
         "connections_opened": census.opened,
         "connections_lost": census.lost,
         "sqlstate": {str(seq): state for seq, state in log.sqlstate.items()},

@@ -1,4 +1,4 @@
-"""A workload: a statement, the parameters of its requests, and when they arrive."""
+"""A workload: a statement, the parameters of its requests, and when they are sent."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from poolexp.tables import Name, Positive, Table
+from poolexp.tables import Factor, Name, Positive, Table
 
 Argument = int | float | str
+
+_NS_PER_MS = 1_000_000
 
 # What may hold a colon that is no placeholder: strings, quoted names, comments, casts.
 _SQL_PIECE = re.compile(
@@ -104,16 +106,87 @@ class BurstArrivals(Table):
     rate_per_s: Positive
 
 
-Arrivals = Annotated[UniformArrivals | BurstArrivals, Field(discriminator="kind")]
+class PoissonArrivals(Table):
+    """Requests that know nothing of each other, at the mean rate of `rate_per_s`.
+
+    Drawn anew for every block; within a block all pools get the same instants.
+    """
+
+    kind: Literal["poisson"]
+    rate_per_s: Positive
+
+
+class ReplayedArrivals(Table):
+    """The instants of a file: one offset a line, in ms from the trial's origin, rising.
+
+    Equal offsets are a burst. `repeat_every_ms` lets the file begin again after so long. Whoever
+    reads the experiment's file fills in what the other file holds: its offsets in whole
+    nanoseconds, and `sha256`, by which the experiment's digest knows them.
+    """
+
+    kind: Literal["replayed"]
+    file: str = Field(min_length=1)
+    repeat_every_ms: Positive | None = None
+    sha256: str
+    offsets_ns: tuple[int, ...] = Field(min_length=1, exclude=True, repr=False)
+
+    @model_validator(mode="after")
+    def _repeats_after_its_end(self) -> Self:
+        if self.period_ns is not None and self.period_ns <= self.offsets_ns[-1]:
+            last_ms = self.offsets_ns[-1] / _NS_PER_MS
+            raise ValueError(f"repeat_every_ms must be larger than the last offset, {last_ms:g} ms")
+        return self
+
+    @property
+    def period_ns(self) -> int | None:
+        """After how long the file begins again, or None."""
+        return None if self.repeat_every_ms is None else round(self.repeat_every_ms * _NS_PER_MS)
+
+    @property
+    def rate_per_s(self) -> float:
+        """The mean rate over the file."""
+        length_ns = self.period_ns or max(self.offsets_ns[-1], 1)
+        return len(self.offsets_ns) / length_ns * 1000 * _NS_PER_MS
+
+
+Arrivals = Annotated[
+    UniformArrivals | BurstArrivals | PoissonArrivals | ReplayedArrivals,
+    Field(discriminator="kind"),
+]
+
+
+class ClosedLoop(Table):
+    """Workers that send a request, wait for its end, think, and send the next one.
+
+    `think` is what a worker does meanwhile: `sleep`, or burn `cpu` time of the generator. The
+    window ends early once `operations` requests have begun in it.
+    """
+
+    concurrency: Factor[Annotated[int, Field(ge=1, le=10_000)]]
+    think_ms: float = Field(default=0.0, ge=0, le=3_600_000)
+    think: Literal["sleep", "cpu"] = "sleep"
+    operations: int | None = Field(default=None, ge=1)
 
 
 class Workload(Table):
-    """What is sent to the server, and when."""
+    """What is sent to the server, and when: at planned times, or by workers in a closed loop."""
 
     name: Name
     sql: str = Field(min_length=1)
     parameters: dict[str, Parameter] = {}
-    arrivals: Arrivals
+    arrivals: Arrivals | None = None
+    closed_loop: ClosedLoop | None = None
+
+    @model_validator(mode="after")
+    def _one_kind_of_load(self) -> Self:
+        if (self.arrivals is None) == (self.closed_loop is None):
+            raise ValueError("a workload has either arrivals or a closed_loop")
+        return self
+
+    @property
+    def concurrencies(self) -> tuple[int | None, ...]:
+        """The levels of the closed loop's concurrency; None alone for an open loop."""
+        return (None,) if self.closed_loop is None else self.closed_loop.concurrency
 
     @model_validator(mode="after")
     def _parameters_fit_the_statement(self) -> Self:

@@ -68,9 +68,12 @@ class RunReading:
     def units(self, cell: Cell) -> int:
         """Independent observations in one of the cell's windows: bursts, or single requests."""
         workloads = {row["name"]: row for row in self.plan["experiment"]["workload"]}
-        together: int = workloads[cell.workload]["arrivals"].get("size", 1)
-        planned = self.trials.filter(pl.col("scenario") == cell.scenario)["planned_measured"]
-        return int(planned[0]) // together
+        arrivals = workloads[cell.workload]["arrivals"] or {}
+        together: int = arrivals.get("size", 1)
+        own = self.trial_summary.filter(pl.col("scenario") == cell.scenario)
+        # A closed loop plans no requests: those that there were.
+        planned = own.select(pl.coalesce("planned", "n").min()).item()
+        return int(planned) // together
 
     def repetitions(self, cell: Cell) -> list[Facts]:
         """The cell's usable trials, in the order of the blocks; none of an excluded block."""

@@ -42,6 +42,7 @@ def fact_groups(reading: RunReading) -> tuple[FactGroup, ...]:
         ("Host", facts.get("host", {})),
         ("Database server", database),
         ("Server settings", settings),
+        ("CPUs of their own (pinning), by number", facts.get("pinning") or {}),
         ("Data set", facts.get("dataset", {})),
         *(
             (f"Calibration of {_text(row.get('workload'))}", row)
@@ -85,7 +86,7 @@ def workload_facts(reading: RunReading) -> tuple[WorkloadFacts, ...]:
     return tuple(
         WorkloadFacts(
             name=workload["name"],
-            arrivals=arrival_words(workload["arrivals"]),
+            arrivals=load_words(workload),
             sql=workload["sql"].strip(),
             parameters=tuple(
                 (name, _parameter_words(given)) for name, given in workload["parameters"].items()
@@ -96,8 +97,26 @@ def workload_facts(reading: RunReading) -> tuple[WorkloadFacts, ...]:
     )
 
 
+def load_words(workload: Facts) -> str:
+    """How requests are sent: at planned times, or by workers."""
+    loop = workload["closed_loop"]
+    if loop is None:
+        return arrival_words(workload["arrivals"])
+    workers = " or ".join(str(number) for number in loop["concurrency"])
+    thinking = {"sleep": "sleeping", "cpu": "of CPU time"}[loop["think"]]
+    pause = (
+        f"thinking {loop['think_ms']:g} ms {thinking}" if loop["think_ms"] else "without a pause"
+    )
+    return f"closed loop of {workers} workers, {pause}"
+
+
 def arrival_words(arrivals: Facts) -> str:
     """How requests arrive, such as `10 at once, 40 requests a second`."""
+    if arrivals["kind"] == "replayed":
+        again = arrivals["repeat_every_ms"]
+        return f"replayed from {arrivals['file']}" + (
+            f", again every {again:g} ms" if again else ""
+        )
     rate = f"{arrivals['rate_per_s']:g} requests a second"
     if arrivals["kind"] == "burst":
         return f"{arrivals['size']} at once, {rate}"

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from synthetic_server import MIB, Row, read_counters, serve
 
-from poolexp.arrivals import ArrivalSchedule, schedule
+from poolexp.arrivals import ArrivalSchedule
 from poolexp.catalogue import load_experiment, source_of
 from poolexp.experiment import Experiment
 from poolexp.landing import (
@@ -25,7 +25,7 @@ from poolexp.landing import (
     write_attempt,
     write_json,
 )
-from poolexp.plan import Plan, Trial, make_plan
+from poolexp.plan import Plan, Trial, make_plan, schedule_for
 from poolexp.records import Course, Document, Source, manifest, outcome_document, plan_document
 
 RUN_ID = "20261130T211530Z-3f9a"
@@ -165,8 +165,8 @@ def _write_trial(
     run: Path, plan: Plan, trial: Trial, random: Random, started_at: datetime, spoiling: Spoiling
 ) -> None:
     workload = plan.experiment.find_workload(trial.scenario.workload)
-    design = plan.experiment.design
-    arrivals = schedule(workload.arrivals, warm_up_s=design.warm_up_s, measure_s=design.measure_s)
+    arrivals = schedule_for(plan.experiment, workload.name, trial.seed)
+    assert arrivals is not None, "closed loops are not modelled"
     cost_ms = workload.calibrated[1].calibrate_cpu_ms if workload.calibrated else 0.18
     rows = _spoil(serve(arrivals, trial, cost_ms, random), trial, spoiling)
     counters = [] if spoiling.unlimited else list(read_counters(arrivals, trial, cost_ms, random))
@@ -226,6 +226,9 @@ def _manifest(
             "pid": 3_000 + trial.number,
             "python": "3.11.7",
             "loop": "uvloop 0.23.0",
+            "tasks": "scheduled",
+            "processes": 1,
+            "cpus": [0, 1],
             "gc_collections": 0,
             "connections_opened": size,
             "connections_lost": 0,

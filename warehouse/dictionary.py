@@ -90,7 +90,7 @@ def _of_phase(column: str) -> str | None:
             f"{phase[0].upper()}{phase[1:]}, in {found['unit']}; NULL where an instant is missing."
         )
     text = f"{_WORDS['statistics'][found['statistic']]} the {phase}, in {found['unit']}."
-    if found["phase"] == "end_to_end":
+    if found["phase"] in ("end_to_end", "response"):
         text += " Failed requests rank as infinitely slow: NULL where it falls on one."
     return text
 

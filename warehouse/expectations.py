@@ -57,18 +57,30 @@ EXPECTATIONS = (
     ),
     Expectation(
         name="requests_per_trial",
-        statement="every trial has as many requests as planned, in its window and in all",
+        statement="every trial has as many requests as planned, or as its generator counted in a "
+        "closed loop, in its window and in all",
         query="judged_trials",
         column="whole",
         value=True,
-        message="{subject}: {measured} of {planned_measured} planned requests in the window, "
+        message="{subject}: {measured} of {planned_measured} {source} requests in the window, "
         "{requests} of {planned_requests} in all",
         observed="{measured} in the window, {requests} in all",
         expected="{planned_measured} in the window, {planned_requests} in all",
     ),
     Expectation(
+        name="room_for_requests",
+        statement="no closed loop was stopped early for want of room for its requests",
+        query="judged_trials",
+        column="full",
+        value=False,
+        message="{subject}: stopped after {requests} requests, for which there was no more room",
+        observed="stopped early",
+        expected="not stopped early",
+    ),
+    Expectation(
         name="requests_total",
-        statement="the measured windows together have as many requests as planned",
+        statement="the measured windows of all open loops together have as many requests as "
+        "planned",
         query="judged_run",
         column="measured",
         value="{planned_measured}",
@@ -141,14 +153,15 @@ EXPECTATIONS = (
     ),
     Expectation(
         name="schedules_equal",
-        statement="all trials of a workload had the same planned send times",
+        statement="all trials of a workload in a block had the same planned send times",
         query="judged_schedules",
         column="schedules",
         value=1,
         message="{subject}: different schedules: {schedules}",
         observed="{schedules} schedules",
         expected="1 schedule",
-        unit="workloads",
+        unit="workloads of blocks",
+        when_empty="no trial had planned send times",
     ),
     Expectation(
         name="counters_monotone",

@@ -10,7 +10,7 @@ import signal
 import socket
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from poolexp.databases.cluster import HOST, SUPERUSER, make_cluster, server_sett
 from poolexp.databases.remains import reclaim_shared_memory
 from poolexp.databases.server import Secret, Server
 from poolexp.errors import DatabaseError
+from poolexp.pinning import confined
 from poolexp.privileges import User, run_as, server_user
 
 _log = logging.getLogger(__name__)
@@ -49,14 +50,15 @@ async def embedded_server(
     max_connections: int,
     settings: Mapping[str, str] | None = None,
     pg_bin: Path | None = None,
+    cpus: Sequence[int] | None = None,
 ) -> AsyncIterator[Server]:
     """Run a server for as long as the context lasts.
 
-    Its postmaster is born in `group`. It listens on 127.0.0.1 and a free port, asks for a random
-    password, and runs as an ordinary user where we are root. Programs come from the wheel, or
-    from `pg_bin`. Data and programs lie in a private temporary directory that is removed, however
-    the context ends. Raises DatabaseError, with the end of the server's log, when it cannot be
-    started.
+    Its postmaster is born in `group`, and confined to `cpus` if they are given. It listens on
+    127.0.0.1 and a free port, asks for a random password, and runs as an ordinary user where we
+    are root. Programs come from the wheel, or from `pg_bin`. Data and programs lie in a private
+    temporary directory that is removed, however the context ends. Raises DatabaseError, with the
+    end of the server's log, when it cannot be started.
     """
     user = server_user()
     _sweep(user)
@@ -64,7 +66,7 @@ async def embedded_server(
         binaries = usable_binaries(user, place, pg_bin)
         chosen = server_settings(max_connections, settings or {}, major=binaries.major)
         data, password = await make_cluster(place, binaries, user, chosen)
-        start_it = _Start(place, data, binaries, user, group, password)
+        start_it = _Start(place, data, binaries, user, group, password, cpus)
         async with _running(start_it) as server:
             yield server
 
@@ -116,13 +118,15 @@ class _Start:
     user: User | None
     group: Group | None
     password: Secret
+    cpus: Sequence[int] | None
 
     @property
     def log(self) -> Path:
         return self.place / "server.log"
 
     def spawn(self, port: int) -> Child:
-        argv = [self.binaries.program("postgres"), "-D", str(self.data), "-p", str(port)]
+        program = [self.binaries.program("postgres"), "-D", str(self.data), "-p", str(port)]
+        argv = confined(program, self.cpus)
         # Should we be killed, the kernel tells the postmaster to shut down at once.
         if self.group is None:
             command = run_as(argv, self.user, end_with_parent="QUIT")

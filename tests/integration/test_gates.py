@@ -66,7 +66,7 @@ def bench(
     facts = {"format": FORMAT, "run_id": plan.run_id, "started_at": now()}
     write_json(directory / "run.json", facts)
     machine = machine or Machine()
-    return Bench(plan.run_id, directory, plan.experiment, server, groups, {}, machine)
+    return Bench(plan.run_id, directory, plan.experiment, server, groups, {}, machine=machine)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pyarrow.parquet as pq
 import pytest
 
@@ -11,9 +12,10 @@ from poolexp.catalogue import parse_experiment
 from poolexp.cgroups import Group
 from poolexp.databases.embedded import embedded_server
 from poolexp.databases.server import Server
-from poolexp.errors import DatabaseError
+from poolexp.errors import DatabaseError, LimitsError
 from poolexp.landing import COUNTERS, REQUESTS, attempt_directories
 from poolexp.measuring import Bench, measure, origin_after
+from poolexp.pinning import make_pinning
 from poolexp.plan import Plan, make_plan
 
 SHORT = {
@@ -108,3 +110,16 @@ async def test_a_server_that_dies_before_the_trial_breaks_the_attempt_and_lands_
     with pytest.raises(DatabaseError, match="Connect call failed"):
         await measure(bench(plan, tmp_path, gone, {}), plan.trials[0], 1)
     assert attempt_directories(tmp_path) == []
+
+
+async def test_pinned_trials_run_on_the_cpus_that_they_say(plan: Plan, tmp_path: Path) -> None:
+    try:
+        pinning = make_pinning(1)
+    except LimitsError as error:
+        pytest.skip(str(error))
+    async with embedded_server(group=None, max_connections=20, cpus=pinning.database) as server:
+        assert psutil.Process(server.pid).cpu_affinity() == list(pinning.database)
+        pinned = replace(bench(plan, tmp_path, server, {}), generator_cpus=pinning.generator)
+        directory = await measure(pinned, plan.trials[0], 1)
+    manifest = json.loads((directory / "trial.json").read_text())
+    assert manifest["generator"]["cpus"] == list(pinning.generator)

@@ -1,6 +1,8 @@
 """The generator in its own process, against a real server: what it records, and when it fails."""
 
+import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from poolexp.request_log import (
 from poolexp.workload import BurstArrivals, UniformArrivals
 
 SOON_NS = 20_000_000
+DEFAULTS: Mapping[str, Any] = {}
 
 
 def uniform(rate_per_s: float = 100, measure_s: float = 0.5) -> ArrivalSchedule:
@@ -29,16 +32,22 @@ def uniform(rate_per_s: float = 100, measure_s: float = 0.5) -> ArrivalSchedule:
 
 
 def order(
-    server: Server, generator: GeneratorProcess, planned: ArrivalSchedule, **changes: Any
+    server: Server,
+    generator: GeneratorProcess,
+    planned: ArrivalSchedule,
+    *,
+    pool: Mapping[str, Any] = DEFAULTS,
+    **changes: Any,
 ) -> dict[str, Any]:
     return {
         "connect": server.connect_arguments(),
-        "pool_size": 3,
-        "pool_reset": True,
+        "pool": {"size": 3, **pool},
         "acquire_timeout_s": None,
         "query_timeout_s": None,
         "sql": "SELECT $1::int",
         "arguments": [[seq] for seq in range(len(planned))],
+        "keys": None,
+        "closed_loop": None,
         "planned_ns": planned.planned_ns.tolist(),
         "spin_ns": 100_000,
         "window_ns": [planned.warm_up_ns, planned.end_ns],
@@ -71,6 +80,7 @@ async def test_every_planned_request_is_recorded_in_order_and_none_is_early(
     assert (np.diff(instants, axis=0) >= 0).all(), "the instants of each request are in order"
     assert len(set(columns["backend_pid"])) <= 3
     assert facts["connections_opened"] == 3
+    assert facts["tasks"] == ("eager" if sys.version_info >= (3, 12) else "scheduled")
     assert facts["connections_lost"] == 0
     assert facts["sqlstate"] == {}
 
@@ -104,7 +114,7 @@ async def test_acquire_timeouts_are_outcomes_and_the_trial_ends_on_time(server: 
     columns, _ = await run_trial(
         server,
         planned,
-        pool_size=1,
+        pool={"size": 1},
         sql="SELECT pg_sleep(0.4), $1::int",
         acquire_timeout_s=0.1,
     )
@@ -122,7 +132,7 @@ async def test_query_timeouts_are_outcomes_and_the_connection_is_used_again(
     columns, facts = await run_trial(
         server,
         planned,
-        pool_size=1,
+        pool={"size": 1},
         # The first arguments, with which the connections are warmed, take no time.
         sql="SELECT pg_sleep(CASE WHEN $1::int = 2 THEN 60 ELSE 0 END)",
         query_timeout_s=0.2,
@@ -138,7 +148,7 @@ async def test_what_is_not_done_after_the_drain_is_given_up_and_recorded(server:
     columns, _ = await run_trial(
         server,
         planned,
-        pool_size=1,
+        pool={"size": 1},
         sql="SELECT pg_sleep(CASE WHEN $1::int = 1 THEN 60 ELSE 0 END)",
         drain_s=0.3,
     )
@@ -156,7 +166,7 @@ async def test_without_reset_the_release_asks_nothing_of_the_server(server: Serv
     planned = uniform(rate_per_s=200, measure_s=1)
     medians = {}
     for reset in (True, False):
-        columns, _ = await run_trial(server, planned, pool_reset=reset)
+        columns, _ = await run_trial(server, planned, pool={"reset": reset})
         medians[reset] = np.median(columns["released_ns"] - columns["received_ns"])
     assert medians[False] < medians[True] / 2, "a release with reset is one more round trip"
 

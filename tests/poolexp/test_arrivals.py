@@ -1,8 +1,10 @@
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from poolexp.arrivals import NS_PER_S, schedule
-from poolexp.workload import BurstArrivals, UniformArrivals
+from poolexp.workload import BurstArrivals, PoissonArrivals, UniformArrivals
 
 
 def uniform(rate_per_s: float) -> UniformArrivals:
@@ -55,3 +57,26 @@ def test_the_digest_tells_schedules_apart() -> None:
     assert first.digest == schedule(uniform(100), warm_up_s=1, measure_s=1).digest
     assert first.digest != schedule(uniform(100), warm_up_s=0.5, measure_s=1.5).digest
     assert first.digest != schedule(uniform(101), warm_up_s=1, measure_s=1).digest
+
+
+@given(rate=st.floats(1, 2_000), seed=st.integers(0, 2**63 - 1))
+def test_poisson_instants_follow_from_the_seed_and_rise(rate: float, seed: int) -> None:
+    arrivals = PoissonArrivals(kind="poisson", rate_per_s=rate)
+    planned = schedule(arrivals, warm_up_s=0.5, measure_s=1, seed=seed)
+    again = schedule(arrivals, warm_up_s=0.5, measure_s=1, seed=seed)
+    assert planned.digest == again.digest
+    assert list(planned.planned_ns) == sorted(planned.planned_ns)
+    assert all(0 <= at_ns < planned.end_ns for at_ns in planned.planned_ns)
+
+
+def test_poisson_arrivals_have_the_rate_and_the_spread_of_their_kind() -> None:
+    arrivals = PoissonArrivals(kind="poisson", rate_per_s=1_000)
+    planned = schedule(arrivals, warm_up_s=0, measure_s=20, seed=1)
+    other = schedule(arrivals, warm_up_s=0, measure_s=20, seed=2)
+    assert planned.digest != other.digest
+    gaps = [b - a for a, b in pairwise(planned.planned_ns)]
+    mean_ns = sum(gaps) / len(gaps)
+    deviation_ns = (sum((gap - mean_ns) ** 2 for gap in gaps) / len(gaps)) ** 0.5
+    # Seven standard errors of 20,000 draws, which are the same in every test run.
+    assert abs(mean_ns / 1e6 - 1) < 0.05
+    assert abs(deviation_ns / mean_ns - 1) < 0.05

@@ -164,6 +164,16 @@ def test_no_mistake_in_one_part_hides_one_between_others(
             "workload[1].arrivals, line 8",
             "'uniform', 'burst'",
         ),
+        ("[pool]", '[pool]\nselection = "key_hash"', "pool.selection, line 3", "needs key"),
+        ("[pool]", '[pool]\nkey = "x"', "pool.key, line 3", "only where selection is key_hash"),
+        ("[pool]", '[pool]\nselection = ["fifo", "fifo"]', "pool.selection, line 3", "twice"),
+        ("[pool]", "[generator]\nprocesses = 2\n[pool]", "pool.size, line 5", "a pool of 5"),
+        (
+            "arrivals = { kind",
+            "closed_loop = { concurrency = 4 }\narrivals = { kind",
+            "workload[1], line 5",
+            "either arrivals or a closed_loop",
+        ),
         ("[pool]", "[design]\nrepetitions = 5000\n[pool]", "design.repetitions, line 3", "1000"),
         (
             "[pool]",

@@ -131,6 +131,8 @@ def test_the_dictionary_lists_the_views_for_people(landed_home: Path) -> None:
         "scenario_summary_all",
         "gates",
         "gate_limits",
+        "send_lag_by_position",
+        "pool_use",
         "validations",
     }
     assert listed["comment"].null_count() == 0

@@ -31,6 +31,7 @@ PHASES: Mapping[str, tuple[str, str]] = {
     "round_trip": ("acquired_ns", "received_ns"),
     "release": ("received_ns", "released_ns"),
     "end_to_end": ("scheduled_ns", "released_ns"),
+    "response": ("scheduled_ns", "received_ns"),
 }
 PERCENTILES = {"p50": "0.5", "p90": "0.9", "p95": "0.95", "p99": "0.99"}
 
@@ -54,7 +55,7 @@ def _measured(run: Path, trial: int) -> list[Row]:
 def _durations(rows: list[Row], phase: str) -> list[float]:
     """Of one phase, sorted; infinite end to end for what failed."""
     start, end = PHASES[phase]
-    if phase == "end_to_end":
+    if phase in ("end_to_end", "response"):
         return sorted(
             (row[end] - row[start]) / 1e6 if row["outcome"] == "done" else math.inf for row in rows
         )

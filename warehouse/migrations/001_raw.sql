@@ -24,7 +24,10 @@ CREATE TABLE raw.trial (
     scenario            VARCHAR NOT NULL,
     workload            VARCHAR NOT NULL,
     pool_size           INTEGER NOT NULL,
+    concurrency         INTEGER,
     pool_reset          BOOLEAN NOT NULL,
+    selection           VARCHAR NOT NULL,
+    statement_cache     BOOLEAN NOT NULL,
     acquire_timeout_s   DOUBLE,
     query_timeout_s     DOUBLE,
     database_cores      DOUBLE,
@@ -33,8 +36,8 @@ CREATE TABLE raw.trial (
     generator_period_ms DOUBLE,
     seed                BIGINT NOT NULL,
     start_offset_ns     BIGINT NOT NULL,
-    planned_requests    INTEGER NOT NULL,
-    planned_measured    INTEGER NOT NULL
+    planned_requests    INTEGER,
+    planned_measured    INTEGER
 );
 
 CREATE TABLE raw.attempt (

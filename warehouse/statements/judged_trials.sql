@@ -1,6 +1,15 @@
 -- One row a planned trial, starting from the plan, so that a trial that is missing cannot vanish:
 -- how many of its requests are not as they must be, and in what way.
-WITH doubled AS (
+WITH wanted AS (
+    SELECT
+        trial,
+        coalesce(planned_requests, counted_requests) AS requests,
+        coalesce(planned_measured, counted_measured) AS measured
+    FROM trials
+    WHERE run_id = $run_id
+),
+
+doubled AS (
     SELECT
         trial,
         sum(rows - distinct_rows)::BIGINT AS doubled
@@ -50,13 +59,17 @@ SELECT
     trials.attempts,
     (trials.attempt IS NOT NULL) AS accepted,
     coalesce(found.requests, 0) AS requests,
-    trials.planned_requests,
+    wanted.requests AS planned_requests,
     coalesce(found.measured, 0) AS measured,
-    trials.planned_measured,
+    wanted.measured AS planned_measured,
+    if(trials.concurrency IS NULL, 'planned', 'counted') AS source,
     coalesce(
-        found.requests = trials.planned_requests AND found.measured = trials.planned_measured,
-        trials.planned_requests = 0
+        coalesce(found.requests, 0) = wanted.requests
+        AND coalesce(found.measured, 0) = wanted.measured,
+        -- A closed loop that was not measured is somebody else's failure.
+        trials.attempt IS NULL
     ) AS whole,
+    coalesce(trials.stopped_by = 'full', FALSE) AS full,
     coalesce(doubled.doubled, 0) AS doubled,
     coalesce(found.mismarked, 0) AS mismarked,
     coalesce(found.early, 0) AS early,
@@ -70,6 +83,7 @@ SELECT
         ELSE 'not known'
     END AS maintenance
 FROM trials
+LEFT JOIN wanted USING (trial)
 LEFT JOIN found USING (trial)
 LEFT JOIN doubled USING (trial)
 WHERE trials.run_id = $run_id

@@ -43,7 +43,10 @@ SELECT
     planned.scenario,
     planned.workload,
     planned.pool_size,
+    planned.concurrency,
     planned.pool_reset,
+    planned.selection,
+    planned.statement_cache,
     planned.acquire_timeout_s,
     planned.query_timeout_s,
     planned.database_cores,
@@ -72,7 +75,12 @@ SELECT
     TRY_CAST(attempt.manifest ->> '$.maintenance.changed' AS BOOLEAN) AS maintenance_changed,
     TRY_CAST(attempt.manifest ->> '$.generator.connections_opened' AS INTEGER) AS connections_opened,
     TRY_CAST(attempt.manifest ->> '$.generator.connections_lost' AS INTEGER) AS connections_lost,
-    attempt.schedule_hash
+    TRY_CAST(attempt.manifest ->> '$.generator.processes' AS INTEGER) AS generator_processes,
+    attempt.manifest ->> '$.generator.cpus' AS generator_cpus,
+    attempt.schedule_hash,
+    TRY_CAST(attempt.manifest ->> '$.counted_requests' AS BIGINT) AS counted_requests,
+    TRY_CAST(attempt.manifest ->> '$.counted_measured' AS BIGINT) AS counted_measured,
+    attempt.manifest ->> '$.stopped_by' AS stopped_by
 FROM raw.trial AS planned
 LEFT JOIN attempts USING (run_id, trial)
 LEFT JOIN staging.accepted_attempts AS accepted USING (run_id, trial)

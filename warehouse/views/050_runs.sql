@@ -6,7 +6,7 @@ WITH counted AS (
         run_id,
         count(*) AS planned_trials,
         count(attempt) AS landed_trials,
-        sum(planned_measured)::BIGINT AS planned_measured
+        coalesce(sum(planned_measured), 0)::BIGINT AS planned_measured
     FROM staging.trials
     GROUP BY run_id
 )
@@ -34,6 +34,8 @@ SELECT
     facts ->> '$.limits.state' AS limits_state,
     facts ->> '$.limits.reason' AS limits_reason,
     facts ->> '$.limits.remedy' AS limits_remedy,
+    CAST(facts ->> '$.pinning.database' AS VARCHAR) AS pinned_database_cpus,
+    CAST(facts ->> '$.pinning.generator' AS VARCHAR) AS pinned_generator_cpus,
     facts ->> '$.host.host_key' AS host_key,
     facts ->> '$.host.cpu_model' AS host_cpu_model,
     TRY_CAST(facts ->> '$.host.cpu_count' AS INTEGER) AS host_cpu_count,

@@ -26,5 +26,6 @@ SELECT
     acquire_wait_ns / 1e6 AS acquire_wait_ms,
     round_trip_ns / 1e6 AS round_trip_ms,
     release_ns / 1e6 AS release_ms,
-    end_to_end_ns / 1e6 AS end_to_end_ms
+    end_to_end_ns / 1e6 AS end_to_end_ms,
+    response_ns / 1e6 AS response_ms
 FROM staging.phases

@@ -1,15 +1,16 @@
 -- One row a planned trial: what its window gave.
 --
 -- A percentile is the nearest rank, the ceil(p * n)-th smallest: a value that was observed, never
--- one in between. A request that failed ranks as infinitely slow end to end; where a percentile or
--- the maximum falls on one there is NULL, and no mean is given where any failed. The other phases
+-- one in between. A request that failed ranks as infinitely slow, end to end and in its response;
+-- where a percentile or the maximum falls on one there is NULL, and no mean where any failed. The other phases
 -- are over the requests that went through them. No requests give NULLs and n = 0. Means are of
 -- whole nanoseconds, so the order in which rows are added up cannot change them.
 CREATE VIEW trial_summary AS
 WITH ranked AS (
     SELECT
         *,
-        CASE WHEN outcome = 'done' THEN end_to_end_ns::DOUBLE ELSE 'inf' END AS ranked_ns
+        CASE WHEN outcome = 'done' THEN end_to_end_ns::DOUBLE ELSE 'inf' END AS ranked_ns,
+        CASE WHEN outcome = 'done' THEN response_ns::DOUBLE ELSE 'inf' END AS answered_ns
     FROM staging.phases
     WHERE accepted AND NOT warm_up
 ),
@@ -36,7 +37,10 @@ timed AS (
         max(release_ns) AS release_max_ns,
         CASE WHEN bool_and(outcome = 'done') THEN avg(end_to_end_ns) END AS end_to_end_mean_ns,
         quantile_disc(ranked_ns, [0.5, 0.9, 0.95, 0.99]) AS end_to_end_ranked_ns,
-        max(ranked_ns) AS end_to_end_max_ns
+        max(ranked_ns) AS end_to_end_max_ns,
+        CASE WHEN bool_and(outcome = 'done') THEN avg(response_ns) END AS response_mean_ns,
+        quantile_disc(answered_ns, [0.5, 0.9, 0.95, 0.99]) AS response_ranked_ns,
+        max(answered_ns) AS response_max_ns
     FROM ranked
     GROUP BY run_id, trial
 ),
@@ -59,6 +63,15 @@ used AS (
         any_value(cpu_cores) FILTER (control_group = 'harness') AS harness_cpu_cores
     FROM staging.window_usage
     GROUP BY run_id, trial
+),
+
+pooled AS (
+    SELECT
+        run_id,
+        trial,
+        sum(if(busy, to_ns - from_ns, 0)) / sum(to_ns - from_ns) AS pool_busy_share
+    FROM staging.pool_levels
+    GROUP BY run_id, trial
 )
 
 SELECT
@@ -68,6 +81,7 @@ SELECT
     trials.scenario,
     trials.workload,
     trials.pool_size,
+    trials.concurrency,
     trials.block,
     trials.position,
     trials.excluded,
@@ -107,6 +121,13 @@ SELECT
     nullif(timed.end_to_end_ranked_ns[3], 'inf') / 1e6 AS end_to_end_p95_ms,
     nullif(timed.end_to_end_ranked_ns[4], 'inf') / 1e6 AS end_to_end_p99_ms,
     nullif(timed.end_to_end_max_ns, 'inf') / 1e6 AS end_to_end_max_ms,
+    timed.response_mean_ns / 1e6 AS response_mean_ms,
+    nullif(timed.response_ranked_ns[1], 'inf') / 1e6 AS response_p50_ms,
+    nullif(timed.response_ranked_ns[2], 'inf') / 1e6 AS response_p90_ms,
+    nullif(timed.response_ranked_ns[3], 'inf') / 1e6 AS response_p95_ms,
+    nullif(timed.response_ranked_ns[4], 'inf') / 1e6 AS response_p99_ms,
+    nullif(timed.response_max_ns, 'inf') / 1e6 AS response_max_ms,
+    pooled.pool_busy_share,
     used.database_cpu_cores,
     used.database_periods,
     used.database_throttled_periods,
@@ -121,4 +142,5 @@ SELECT
     used.harness_cpu_cores
 FROM trials
 LEFT JOIN timed USING (run_id, trial)
+LEFT JOIN pooled USING (run_id, trial)
 LEFT JOIN used USING (run_id, trial)

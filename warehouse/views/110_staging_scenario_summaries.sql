@@ -2,7 +2,7 @@
 -- trials, and the least and the greatest as <name>_min and <name>_max. The basis says which trials
 -- those are: `all` accepted ones, or `counted`, without those of excluded blocks.
 --
--- A trial without a number because requests failed in it counts as infinitely slow end to end, so
+-- A trial without a number because requests failed in it counts as infinitely slow, so
 -- failures cannot make a scenario look faster: NULL where the result falls on such a trial.
 CREATE VIEW staging.scenario_summaries AS
 WITH usable AS (
@@ -20,17 +20,28 @@ WITH usable AS (
             if(failed > 0, coalesce(end_to_end_p99_ms, 'inf'), end_to_end_p99_ms)
                 AS end_to_end_p99_ms,
             if(failed > 0, coalesce(end_to_end_max_ms, 'inf'), end_to_end_max_ms)
-                AS end_to_end_max_ms
+                AS end_to_end_max_ms,
+            if(failed > 0, coalesce(response_mean_ms, 'inf'), response_mean_ms)
+                AS response_mean_ms,
+            if(failed > 0, coalesce(response_p50_ms, 'inf'), response_p50_ms)
+                AS response_p50_ms,
+            if(failed > 0, coalesce(response_p90_ms, 'inf'), response_p90_ms)
+                AS response_p90_ms,
+            if(failed > 0, coalesce(response_p95_ms, 'inf'), response_p95_ms)
+                AS response_p95_ms,
+            if(failed > 0, coalesce(response_p99_ms, 'inf'), response_p99_ms)
+                AS response_p99_ms,
+            if(failed > 0, coalesce(response_max_ms, 'inf'), response_max_ms)
+                AS response_max_ms
         )
     FROM trial_summary
     WHERE attempt IS NOT NULL
 ),
 
 metrics AS (
-    SELECT
-        * EXCLUDE (
-            trial, attempt, workload, pool_size, block, position, excluded, planned
-        )
+    SELECT * EXCLUDE (
+        trial, attempt, workload, pool_size, concurrency, block, position, excluded, planned
+    )
     FROM usable
 ),
 
@@ -95,6 +106,7 @@ planned AS (
         unnest(['all', 'counted']) AS basis,
         any_value(workload) AS workload,
         any_value(pool_size) AS pool_size,
+        any_value(concurrency) AS concurrency,
         count(*) AS trials,
         count(*) FILTER (excluded AND attempt IS NOT NULL) AS excluded_trials
     FROM main.trials

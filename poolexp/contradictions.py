@@ -1,0 +1,147 @@
+"""What is wrong between the parts of an experiment whose parts are each right. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from poolexp.experiment import Experiment, Place
+from poolexp.workload import ReplayedArrivals, Workload
+
+RESERVED_CONNECTIONS = 3
+"""PostgreSQL's default `superuser_reserved_connections`, which a pool cannot have."""
+
+MAXIMUM_TRIALS = 10_000
+MAXIMUM_REQUESTS_PER_TRIAL = 5_000_000
+
+Contradictions = Iterator[tuple[Place, str]]
+
+
+def contradictions(experiment: Experiment) -> Contradictions:
+    """Each with the place of the key that is to change."""
+    yield from _twins(experiment)
+    yield from _sizes(experiment)
+    yield from _keys(experiment)
+    yield from _shares(experiment)
+    yield from _trials(experiment)
+    for index, workload in enumerate(experiment.workload):
+        yield from _extent(experiment, workload, ("workload", index))
+
+
+def _twins(experiment: Experiment) -> Contradictions:
+    names = [workload.name for workload in experiment.workload]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield ("workload", index, "name"), f"{name} is used twice"
+    factors: tuple[tuple[Place, tuple[object, ...]], ...] = (
+        (("pool", "size"), experiment.pool.size),
+        (("pool", "reset"), experiment.pool.reset),
+        (("pool", "selection"), experiment.pool.selection),
+        (("pool", "statement_cache"), experiment.pool.statement_cache),
+        (("database", "limits"), experiment.database.limits),
+        (("generator", "limits"), experiment.generator.limits),
+    )
+    concurrencies = (
+        (("workload", index, "closed_loop", "concurrency"), workload.concurrencies)
+        for index, workload in enumerate(experiment.workload)
+    )
+    for place, levels in (*factors, *concurrencies):
+        if any(level in levels[:index] for index, level in enumerate(levels)):
+            yield place, "a level is given twice"
+
+
+def _sizes(experiment: Experiment) -> Contradictions:
+    offered = experiment.database.max_connections
+    most = offered - RESERVED_CONNECTIONS
+    for size in experiment.pool.size:
+        if size > most:
+            yield (
+                ("pool", "size"),
+                f"a pool of {size} does not fit: of max_connections = {offered}, "
+                f"{RESERVED_CONNECTIONS} are reserved, so at most {most} are free",
+            )
+    baseline = experiment.analysis.baseline_pool_size
+    if baseline is not None and baseline not in experiment.pool.size:
+        sizes = ", ".join(str(size) for size in experiment.pool.size)
+        yield ("analysis", "baseline_pool_size"), f"{baseline} is none of the sizes {sizes}"
+
+
+def _keys(experiment: Experiment) -> Contradictions:
+    pool = experiment.pool
+    if "key_hash" not in pool.selection:
+        if pool.key is not None:
+            yield ("pool", "key"), "a key picks the connection only where selection is key_hash"
+        return
+    if pool.key is None:
+        yield ("pool", "selection"), "key_hash needs key, the parameter that picks the connection"
+    for workload in experiment.workload:
+        if pool.key is not None and pool.key not in workload.parameters:
+            yield ("pool", "key"), f"{workload.name} has no parameter {pool.key}"
+    if experiment.generator.processes > 1:
+        yield (
+            ("generator", "processes"),
+            "with key_hash there can be but one process: each has connections of its own",
+        )
+
+
+def _shares(experiment: Experiment) -> Contradictions:
+    """Each generator process has its share of the pool and of the workers."""
+    processes = experiment.generator.processes
+    for size in experiment.pool.size:
+        if size % processes:
+            yield ("pool", "size"), f"a pool of {size} cannot be shared by {processes} processes"
+    for index, workload in enumerate(experiment.workload):
+        for workers in workload.concurrencies:
+            if workers is not None and workers % processes:
+                yield (
+                    ("workload", index, "closed_loop", "concurrency"),
+                    f"{workers} workers cannot be shared by {processes} processes",
+                )
+
+
+def _trials(experiment: Experiment) -> Contradictions:
+    trials = len(list(experiment.scenarios())) * experiment.design.repetitions
+    if trials > MAXIMUM_TRIALS:
+        yield (
+            ("design", "repetitions"),
+            f"the plan would have {trials:,} trials; at most {MAXIMUM_TRIALS:,} are accepted",
+        )
+
+
+def _extent(experiment: Experiment, workload: Workload, place: Place) -> Contradictions:
+    """Neither too many requests in a trial, nor none."""
+    design, arrivals = experiment.design, workload.arrivals
+    if isinstance(arrivals, ReplayedArrivals):
+        yield from _replayed(experiment, arrivals, (*place, "arrivals", "file"))
+    elif arrivals is not None:
+        rate_place = (*place, "arrivals", "rate_per_s")
+        most = arrivals.rate_per_s * (design.warm_up_s + design.measure_s)
+        if most > MAXIMUM_REQUESTS_PER_TRIAL:
+            yield rate_place, _too_many(most)
+        elif arrivals.rate_per_s * design.measure_s < getattr(arrivals, "size", 1):
+            yield rate_place, f"nothing would arrive within the window of {design.measure_s:g} s"
+    elif (
+        workload.closed_loop and (workload.closed_loop.operations or 0) > MAXIMUM_REQUESTS_PER_TRIAL
+    ):
+        yield (*place, "closed_loop", "operations"), _too_many(workload.closed_loop.operations or 0)
+
+
+def _replayed(experiment: Experiment, arrivals: ReplayedArrivals, place: Place) -> Contradictions:
+    design = experiment.design
+    length_ms = (design.warm_up_s + design.measure_s) * 1000
+    last_ms = arrivals.offsets_ns[-1] / 1e6
+    most = arrivals.rate_per_s * length_ms / 1000
+    if arrivals.repeat_every_ms is None and last_ms < length_ms:
+        yield (
+            place,
+            f"it ends at {last_ms:g} ms, before the trial does at {length_ms:g} ms: "
+            "let it begin again with repeat_every_ms, or measure for a shorter time",
+        )
+    elif most > MAXIMUM_REQUESTS_PER_TRIAL:
+        yield place, _too_many(most)
+
+
+def _too_many(requests: float) -> str:
+    return (
+        f"a trial would have {requests:,.0f} requests; "
+        f"at most {MAXIMUM_REQUESTS_PER_TRIAL:,} are accepted"
+    )

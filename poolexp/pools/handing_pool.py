@@ -1,0 +1,140 @@
+"""A pool of our own that hands a released connection straight to whoever is next.
+
+It does for a connection what asyncpg's pool does, through the driver's public functions: the same
+reset on release, the same replacement of what broke. There are never more connections than
+places, for a broken one is replaced by the request that next gets its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import asyncpg
+
+from poolexp.pools.census import ConnectionCensus
+from poolexp.pools.choices import CHOICES, Choice
+from poolexp.pools.interface import PoolOrder, Use
+
+Connect = Callable[[], Awaitable[asyncpg.Connection]]
+
+
+class HandingPool:
+    """Connections in numbered places; a choice says which place is next."""
+
+    def __init__(
+        self,
+        connections: list[asyncpg.Connection],
+        choice: Choice,
+        connect: Connect,
+        *,
+        reset: bool,
+    ) -> None:
+        self._connections = connections
+        self._places = {connection: place for place, connection in enumerate(connections)}
+        self._choice = choice
+        self._connect = connect
+        self._reset = reset
+        self._loop = asyncio.get_running_loop()
+
+    @classmethod
+    async def open(cls, order: PoolOrder, census: ConnectionCensus) -> HandingPool:
+        """Open all connections, or none."""
+
+        async def connect() -> asyncpg.Connection:
+            connection = await asyncpg.connect(**order.connect_arguments)
+            await census.on_open(connection)
+            return connection
+
+        opened = await asyncio.gather(
+            *(connect() for _ in range(order.size)), return_exceptions=True
+        )
+        connections = [each for each in opened if not isinstance(each, BaseException)]
+        if len(connections) < order.size:
+            for connection in connections:
+                connection.terminate()
+            raise next(each for each in opened if isinstance(each, BaseException))
+        return cls(connections, CHOICES[order.selection](order.size), connect, reset=order.reset)
+
+    async def acquire(self, timeout_s: float | None, key: int) -> asyncpg.Connection:
+        """Wait for a connection; one that is free is had without giving way to other tasks."""
+        place = self._choice.take(key)
+        if place is not None:
+            connection = self._connections[place]
+            if not connection.is_closed():
+                return connection
+        if timeout_s is None:
+            return await self._wait(place, key)
+        async with asyncio.timeout(timeout_s):
+            return await self._wait(place, key)
+
+    async def _wait(self, place: int | None, key: int) -> asyncpg.Connection:
+        if place is None:
+            place = await self._turn(key)
+        if self._connections[place].is_closed():
+            await self._replace(place)
+        return self._connections[place]
+
+    async def _turn(self, key: int) -> int:
+        waiter: asyncio.Future[int] = self._loop.create_future()
+        self._choice.line(key).append(waiter)
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                # The place came in the same moment in which the waiting was given up.
+                self._hand_over(waiter.result())
+            raise
+
+    async def _replace(self, place: int) -> None:
+        try:
+            connection = await self._connect()
+        except BaseException:
+            self._hand_over(place)
+            raise
+        del self._places[self._connections[place]]
+        self._connections[place] = connection
+        self._places[connection] = place
+
+    async def release(self, connection: asyncpg.Connection, *, interrupted: bool) -> None:
+        """Reset a connection if that is asked for, and hand it over."""
+        try:
+            if self._reset or interrupted:
+                await self._clean(connection)
+        finally:
+            self._hand_over(self._places[connection])
+
+    async def _clean(self, connection: asyncpg.Connection) -> None:
+        if connection.is_closed():
+            return
+        try:
+            if self._reset:
+                await connection.reset()
+            else:
+                # Wait for the end of what was given up: the next request shall not pay for it.
+                await connection.execute("SELECT 1")
+        except BaseException:
+            connection.terminate()
+            raise
+
+    def _hand_over(self, place: int) -> None:
+        line = self._choice.line(place)
+        while line:
+            waiter = line.popleft()
+            if not waiter.done():
+                waiter.set_result(place)
+                return
+        self._choice.give(place)
+
+    async def use_each(self, use: Use) -> None:
+        """Do something with every connection; nobody else may use the pool meanwhile."""
+        await asyncio.gather(*(use(connection) for connection in self._connections))
+
+    async def close(self) -> None:
+        """Close every connection in good order."""
+        await asyncio.gather(*(connection.close() for connection in self._connections))
+
+    def terminate(self) -> None:
+        """Close every connection at once."""
+        for connection in self._connections:
+            connection.terminate()

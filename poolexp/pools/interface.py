@@ -1,0 +1,69 @@
+"""What every pool under test can do, and what is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import asyncpg
+
+OPENING_TIMEOUT_S = 120.0
+"""Opening has a budget of its own: a hundred connections at a tenth of a core take a while."""
+
+Use = Callable[[asyncpg.Connection], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolOrder:
+    """The pool that is asked for.
+
+    Attributes:
+        connect: keyword arguments for `asyncpg.connect`.
+        selection: `lifo`, `fifo`, `round_robin` or `key_hash`: how a connection is chosen.
+        reset: whether a released connection is reset by asyncpg's standard query.
+        statement_cache: whether a connection keeps prepared statements.
+
+    """
+
+    connect: Mapping[str, Any]
+    size: int
+    selection: str = "lifo"
+    reset: bool = True
+    statement_cache: bool = True
+
+    @property
+    def connect_arguments(self) -> dict[str, Any]:
+        """Keyword arguments for one connection, its statement cache included."""
+        return {**self.connect, **({} if self.statement_cache else {"statement_cache_size": 0})}
+
+
+class Pool(Protocol):
+    """A fixed number of connections, handed out and taken back."""
+
+    def acquire(self, timeout_s: float | None, key: int) -> Awaitable[asyncpg.Connection]:
+        """Wait for a connection, `timeout_s` at most; `key` matters to `key_hash` alone.
+
+        Raises:
+            TimeoutError: none came in time.
+            OSError, asyncpg.PostgresError: a broken connection could not be replaced.
+
+        """
+
+    def release(self, connection: asyncpg.Connection, *, interrupted: bool) -> Awaitable[None]:
+        """Take a connection back; `interrupted` says that its statement was given up.
+
+        Raises:
+            OSError, asyncpg.PostgresError, asyncpg.InterfaceError: its reset failed; the
+                connection is replaced when its place is next used.
+
+        """
+
+    async def use_each(self, use: Use) -> None:
+        """Do something once with every connection, at the same time."""
+
+    async def close(self) -> None:
+        """Close every connection in good order."""
+
+    def terminate(self) -> None:
+        """Close every connection at once."""
