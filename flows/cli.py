@@ -1,7 +1,8 @@
 """The command `poolexp`.
 
-Exit codes: 0 done and valid; 1 the validation failed; 2 a mistake in the call or in the
-experiment; 3 the environment refuses; 4 busy; 130 and 143 stopped by a signal.
+Exit codes: 0 done and valid; 1 the validation failed, or a scenario has no usable trial; 2 a
+mistake in the call or in the experiment; 3 the environment refuses; 4 busy; 130 and 143 stopped
+by a signal.
 """
 
 from __future__ import annotations
@@ -129,10 +130,11 @@ def run(
     )
     with open_warehouse(place, read_only=True) as warehouse:
         terminal.show_run(terminal.make_console(), warehouse, finished.run_id)
+        unusable = terminal.read_gating(warehouse, finished.run_id).unusable
     terminal.show_end(terminal.make_console(), finished)
     if open_report:
         typer.launch(finished.report.as_uri())
-    raise typer.Exit(0 if finished.validation.success else INVALID)
+    raise typer.Exit(0 if finished.validation.success and not unusable else INVALID)
 
 
 async def _benchmark(home: Path, **parameters: Any) -> Finished:  # noqa: ANN401 - the flow's

@@ -20,6 +20,7 @@ from flows.progress import duration
 from poolexp.experiment import Experiment
 from poolexp.plan import Plan, make_plan
 from poolexp.records import planned_trial
+from reports.gating import Gating, gating
 from reports.numbers import show, show_count, show_share
 from reports.summary import SummaryRow, headline, limits_tag, summary_rows
 from warehouse import queries
@@ -186,6 +187,12 @@ def show_run(console: Console, warehouse: Warehouse, run_id: str) -> None:
         console.print(_plain(sentence))
         console.print()
     console.print(_summary_table(console.width, summary_rows(scenarios), tag))
+    found = read_gating(warehouse, run_id)
+    if found.excluded:
+        everything = summary_rows(queries.scenario_summary_all(warehouse, run_id))
+        console.print(Text("The same over all trials, those of excluded blocks too:"))
+        console.print(_summary_table(console.width, everything, tag))
+    _show_gates(console, found)
     console.print(
         _plain(
             f"State: {run['state']}. Validation: {_validity(run['validated'])}. "
@@ -194,6 +201,21 @@ def show_run(console: Console, warehouse: Warehouse, run_id: str) -> None:
             + "."
         )
     )
+
+
+def read_gating(warehouse: Warehouse, run_id: str) -> Gating:
+    """What became of a run's trials at the gates."""
+    return gating(
+        queries.gates(warehouse, run_id),
+        queries.trials(warehouse, run_id),
+        queries.scenario_summary(warehouse, run_id),
+    )
+
+
+def _show_gates(console: Console, found: Gating) -> None:
+    console.print(Text(f"Gates: {found.verdict}."))
+    for sentence in found.sentences():
+        console.print(Text(f"  {sentence}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +228,7 @@ class _Column:
 
 
 _SUMMARY_COLUMNS = (
-    _Column("scenario", lambda row: row.scenario),
+    _Column("scenario", lambda row: row.name),
     _Column("n", lambda row: show_count(row.n), from_width=110),
     _Column("failed", lambda row: show_count(row.failed) if row.failed else "", from_width=90),
     _Column("mean", lambda row: show(row.end_to_end_mean_ms)),

@@ -11,27 +11,29 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack
-from dataclasses import asdict, dataclass
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from poolexp.arrivals import NS_PER_S, ArrivalSchedule
-from poolexp.cgroups import CounterReader, CpuLimit, Group
+from poolexp.cgroups import CpuLimit, Group
 from poolexp.databases.server import Server, maintenance
 from poolexp.experiment import Experiment
 from poolexp.generator_facts import together
 from poolexp.generator_process import GeneratorProcess, generator_process
 from poolexp.landing import COUNTERS, attempt_directory, write_attempt
+from poolexp.loop_meter import together as together_loops
+from poolexp.meters import Machine, hiccup_meter
 from poolexp.orders import Given, make_orders
 from poolexp.plan import UNLIMITED_PERIOD_MS, Trial, schedule_for
 from poolexp.pools import OPENING_TIMEOUT_S
 from poolexp.records import ClosedWindow, Course, manifest
 from poolexp.request_rows import Seen, closed_loop_rows, open_loop_rows
+from poolexp.watching import Watched, meters_document, watch
 
-SAMPLE_PERIOD_NS = 100_000_000
 IDLE_NS = 50_000_000
 """Both groups have stood still at least this long before the origin, so that none is in debt."""
 
@@ -48,6 +50,7 @@ class Bench:
     Attributes:
         groups: control groups by name; empty where none could be made.
         found: values found by calibration, by workload and parameter.
+        machine: reads what the whole machine does meanwhile.
         generator_cpus: the only CPUs that the generator may use; None for all.
 
     """
@@ -59,6 +62,7 @@ class Bench:
     groups: Mapping[str, Group]
     found: Mapping[str, Mapping[str, int]]
     generator_cpus: Sequence[int] | None = None
+    machine: Machine = field(default_factory=Machine)
 
 
 async def measure(
@@ -79,6 +83,7 @@ async def measure(
     _set_limits(bench, trial, lifted=True)
     async with AsyncExitStack() as stack:
         crew = await _start(stack, bench, trial, planned)
+        hiccups = await stack.enter_async_context(hiccup_meter(bench.groups.get("harness")))
         maintenance_before = await maintenance(bench.server)
         opened = await _hear(crew, "opened", within_s=2 * OPENING_TIMEOUT_S)
         if before_origin is not None:
@@ -87,11 +92,14 @@ async def measure(
         limits_before = _limits_in_force(bench)
         origin_ns = origin_after(time.monotonic_ns() + IDLE_NS, trial)
         await asyncio.gather(*(each.tell(origin_ns=origin_ns) for each in crew))
-        readings = await _readings_until_measured(bench, crew, origin_ns, early=planned is None)
+        await hiccups.watch(*(origin_ns + at_ns for at_ns in _edges(bench)))
+        watched = await _watch_until_measured(bench, crew, origin_ns, early=planned is None)
         measured_ns = time.monotonic_ns()
         limits_after = _limits_in_force(bench)
         maintenance_after = await maintenance(bench.server)
         closed = await _hear(crew, "closed", within_s=_MARGIN_S)
+        loops = together_loops([report["loop_meter"] for report in closed])
+        meters = await meters_document(watched, bench.machine, hiccups, loops)
         seen = _seen(crew, closed)
     course = Course(
         began_ns=began_ns,
@@ -102,8 +110,9 @@ async def measure(
         maintenance_before=asdict(maintenance_before),
         maintenance_after=asdict(maintenance_after),
         generator=together(opened, closed),
+        meters=meters,
     )
-    return _land(bench, trial, attempt, planned, seen, readings, course)
+    return _land(bench, trial, attempt, planned, seen, watched.rows, course)
 
 
 def _seen(crew: Sequence[GeneratorProcess], closed: Sequence[Row]) -> list[Seen]:
@@ -202,56 +211,15 @@ def origin_after(earliest_ns: int, trial: Trial) -> int:
     return earliest_ns + (trial.start_offset_ns - earliest_ns) % period_ns
 
 
-async def _readings_until_measured(
+async def _watch_until_measured(
     bench: Bench, crew: Sequence[GeneratorProcess], origin_ns: int, *, early: bool
-) -> list[Row]:
+) -> Watched:
     """Watch the window, whose end may come `early`, and wait for the last requests."""
     measuring = asyncio.ensure_future(_hear(crew, "measured", within_s=_patience_s(bench)))
     try:
-        readings = await _watch(bench, origin_ns, measuring if early else None)
+        ending = measuring if early else None
+        watched = await watch(bench.groups, bench.machine, _edges(bench), origin_ns, ending)
         await measuring
     finally:
         measuring.cancel()
-    return readings
-
-
-async def _watch(
-    bench: Bench, origin_ns: int, measuring: asyncio.Future[list[Row]] | None
-) -> list[Row]:
-    """Read every group's counters at the window's edges and at even distances in between.
-
-    The window of a closed loop, whose end is that of `measuring`, may close early.
-    """
-    rows: list[Row] = []
-    opens_ns, closes_ns = _edges(bench)
-    moments = [
-        (opens_ns, "window_start"),
-        *((at, "sample") for at in range(opens_ns + SAMPLE_PERIOD_NS, closes_ns, SAMPLE_PERIOD_NS)),
-        (closes_ns, "window_end"),
-    ]
-    with ExitStack() as stack:
-        readers = {
-            name: stack.enter_context(group.counters()) for name, group in bench.groups.items()
-        }
-        for at_ns, moment in moments:
-            if await _over(measuring, origin_ns + at_ns):
-                moment = "window_end"  # noqa: PLW2901 - it has come already
-            rows += [_reading(reader, name, moment, origin_ns) for name, reader in readers.items()]
-            if moment == "window_end":
-                break
-    return rows
-
-
-async def _over(measuring: asyncio.Future[list[Row]] | None, at_ns: int) -> bool:
-    """Wait for an instant, or for the end of the measuring: whether that has come."""
-    wait_s = (at_ns - time.monotonic_ns()) / NS_PER_S
-    if measuring is None:
-        await asyncio.sleep(wait_s)
-        return False
-    await asyncio.wait([measuring], timeout=max(wait_s, 0))
-    return measuring.done()
-
-
-def _reading(reader: CounterReader, group: str, moment: str, origin_ns: int) -> Row:
-    row = asdict(reader.read())
-    return {**row, "group": group, "moment": moment, "at_ns": row["at_ns"] - origin_ns}
+    return watched

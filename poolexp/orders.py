@@ -64,6 +64,7 @@ def make_orders(given: Given, trial: Trial, planned: ArrivalSchedule | None) -> 
         "query_timeout_s": pool.query_timeout_s,
         "sql": workload.statement.sql,
         "spin_ns": _spin_ns(workload, given.quota_cores),
+        "window_ns": _window_ns(given.experiment),
         "drain_s": given.experiment.design.drain_s,
     }
     arguments = _arguments(given, trial, workload, planned)
@@ -93,6 +94,15 @@ def _shares(
             yield range(process, arguments, processes)
         else:
             yield share_of(planned, process, processes)
+
+
+def _window_ns(experiment: Experiment) -> tuple[int, int]:
+    """Where the window opens and is to close, from the origin."""
+    design = experiment.design
+    return (
+        round(design.warm_up_s * NS_PER_S),
+        round((design.warm_up_s + design.measure_s) * NS_PER_S),
+    )
 
 
 def _spin_ns(workload: Workload, quota_cores: float | None) -> int:

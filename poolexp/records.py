@@ -66,7 +66,8 @@ GENERATOR_FACTS = (
 class Course:
     """How one attempt went, besides its rows; instants on the monotonic clock.
 
-    `limits_before` and `limits_after` were read back from the kernel on the window's two sides.
+    `limits_before` and `limits_after` were read back from the kernel on the window's two sides;
+    `meters` is what was measured beside the trial.
     """
 
     began_ns: int
@@ -77,6 +78,7 @@ class Course:
     maintenance_before: Document
     maintenance_after: Document
     generator: Document
+    meters: Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,7 @@ def manifest(
             for group, asked in trial.scenario.limits.items()
         },
         "generator": {name: course.generator[name] for name in GENERATOR_FACTS},
+        "meters": course.meters,
         "maintenance": {
             "before": course.maintenance_before,
             "after": course.maintenance_after,

@@ -30,6 +30,7 @@ import uvloop
 
 from poolexp.generators import closed_loop, open_loop
 from poolexp.generators.sender import TASKS, Sender
+from poolexp.loop_meter import LoopMeter
 from poolexp.pacing import Pacer
 from poolexp.pools import ConnectionCensus, Pool, PoolOrder, open_pool, warm
 from poolexp.request_log import RequestLog, empty_column
@@ -103,10 +104,11 @@ async def send_all(order: dict[str, Any], pool: Pool, log: RequestLog) -> dict[s
         acquire_timeout_s=order["acquire_timeout_s"],
         query_timeout_s=order["query_timeout_s"],
     )
-    with Pacer(spin_ns=order["spin_ns"]) as pacer:
+    meter = LoopMeter(*(origin_ns + at_ns for at_ns in order["window_ns"]))
+    with meter, Pacer(spin_ns=order["spin_ns"]) as pacer:
         sent = await send(order, sender, pacer)
     gc.enable()
-    return {"gc_collections": counter.collections, **sent}
+    return {"gc_collections": counter.collections, "loop_meter": meter.document(), **sent}
 
 
 async def send(order: dict[str, Any], sender: Sender, pacer: Pacer) -> dict[str, Any]:

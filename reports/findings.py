@@ -37,7 +37,8 @@ class Spread:
 
     Attributes:
         median: over the repetitions, as in the tables; None where there is none.
-        values: one a repetition, in the order of the blocks; None where a repetition has none.
+        values: one a repetition, in the order of the blocks; None where a repetition has none, or
+            is left out.
     """
 
     median: float | None
@@ -86,6 +87,8 @@ class Finding:
     """Per scenario with failures: failed requests, and all requests."""
     usable: dict[str, tuple[int, int]]
     """Per scenario: usable trials, and planned ones."""
+    limited: dict[str, str]
+    """Per limited scenario: why."""
 
     @property
     def sentence(self) -> str:
@@ -145,6 +148,11 @@ class Finding:
             for usable, planned in [self.usable.get(cell.scenario, (0, 0))]
             if usable < planned
         ]
+        told += [
+            f"Limited with {cell.connections}: {self.limited[cell.scenario]}."
+            for cell in self.series.cells
+            if cell.scenario in self.limited
+        ]
         return told
 
 
@@ -190,6 +198,7 @@ def _finding(series: Series, scenarios: pl.DataFrame, trials: pl.DataFrame) -> F
         ),
         failed={name: (row["failed"], row["n"]) for name, row in rows.items() if row["failed"]},
         usable={name: (row["usable"], row["trials"]) for name, row in rows.items()},
+        limited={name: row["limited_reasons"] for name, row in rows.items() if row["limited"]},
     )
 
 
@@ -198,4 +207,5 @@ def _spread(row: dict[str, object], trials: pl.DataFrame, phase: str) -> Spread:
     own = trials.filter(pl.col("scenario") == row["scenario"]).sort("block")
     median = row[metric]
     assert median is None or isinstance(median, float)  # noqa: S101 - the view's type
-    return Spread(median, tuple(own[metric]))
+    values = own.select(pl.when(~pl.col("excluded")).then(pl.col(metric))).to_series()
+    return Spread(median, tuple(values))

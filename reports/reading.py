@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from reports.gating import Gating, gating
 from reports.scenarios import Cell, cells_of
 from reports.summary import limits_tag
 from warehouse import queries
@@ -30,7 +31,9 @@ class RunReading:
         run: its row of the view `runs`.
         plan, facts, outcome: the documents that it left; the later ones empty until written.
         cells: its scenarios in the order of the page.
-        quantiles: end-to-end quantiles of every accepted trial, in ms.
+        everything: the summary of scenarios as if no block were excluded.
+        quantiles: end-to-end quantiles of every usable trial, in ms.
+        gates, gate_limits: what the gates found in each accepted trial, and the gates themselves.
     """
 
     run: Facts
@@ -41,8 +44,16 @@ class RunReading:
     trials: pl.DataFrame
     trial_summary: pl.DataFrame
     scenario_summary: pl.DataFrame
+    everything: pl.DataFrame
     validations: pl.DataFrame
     quantiles: pl.DataFrame
+    gates: pl.DataFrame
+    gate_limits: pl.DataFrame
+
+    @property
+    def gating(self) -> Gating:
+        """What became of the trials at the gates."""
+        return gating(self.gates, self.trials, self.scenario_summary)
 
     @property
     def limits_tag(self) -> str:
@@ -65,8 +76,9 @@ class RunReading:
         return int(planned) // together
 
     def repetitions(self, cell: Cell) -> list[Facts]:
-        """The cell's usable trials, in the order of the blocks."""
-        own = (pl.col("scenario") == cell.scenario) & pl.col("attempt").is_not_null()
+        """The cell's usable trials, in the order of the blocks; none of an excluded block."""
+        usable = pl.col("attempt").is_not_null() & ~pl.col("excluded")
+        own = (pl.col("scenario") == cell.scenario) & usable
         return list(self.trial_summary.filter(own).sort("block").iter_rows(named=True))
 
 
@@ -90,8 +102,13 @@ def read_run(warehouse: Warehouse, run_id: str) -> RunReading:
         trials=trials,
         trial_summary=queries.trial_summary(warehouse, run_id),
         scenario_summary=scenario_summary,
+        everything=queries.scenario_summary_all(warehouse, run_id),
         validations=queries.validations(warehouse, run_id),
-        quantiles=queries.latency_quantiles(warehouse, run_id, probabilities),
+        quantiles=queries.latency_quantiles(warehouse, run_id, probabilities).join(
+            trials.filter(~pl.col("excluded")).select("trial"), on="trial", how="semi"
+        ),
+        gates=queries.gates(warehouse, run_id),
+        gate_limits=queries.gate_limits(warehouse),
     )
 
 

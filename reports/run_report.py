@@ -7,6 +7,7 @@ from pathlib import Path
 from reports import recipe, tables
 from reports.figures import draw_figures
 from reports.findings import findings
+from reports.gate_table import both_ways_table, gate_table
 from reports.page import render, write_page
 from reports.reading import RunReading, read_run
 from reports.standing import standings
@@ -40,6 +41,10 @@ def run_page(reading: RunReading) -> str:
         latency_table=tables.latency_table(reading),
         resource_table=tables.resource_table(reading),
         trial_table=tables.trial_table(reading),
+        gate_table=gate_table(reading),
+        both_ways_table=both_ways_table(reading),
+        gate_sentences=list(reading.gating.sentences()),
+        limited=list(reading.gating.limited),
         validations=list(reading.validations.iter_rows(named=True)),
         workloads=recipe.workload_facts(reading),
         fact_groups=recipe.fact_groups(reading),

@@ -29,7 +29,13 @@ class Standing:
 
 def standings(reading: RunReading) -> tuple[Standing, ...]:
     """All facts that stand beside the answer."""
-    return (*_state(reading), validation(reading), limits(reading), requests(reading))
+    return (
+        *_state(reading),
+        validation(reading),
+        gates(reading),
+        limits(reading),
+        requests(reading),
+    )
 
 
 def _state(reading: RunReading) -> Iterator[Standing]:
@@ -58,6 +64,16 @@ def validation(reading: RunReading) -> Standing:
         told.append(f"and {failures.height - MOST_TOLD} more, in the table below")
     failed = failures["expectation"].n_unique()
     return Standing("Validation", "bad", f"failed: {failed} of {all_of_them}", tuple(told))
+
+
+def gates(reading: RunReading) -> Standing:
+    """How many trials were gated, which, why, and what to do."""
+    found = reading.gating
+    told = list(found.sentences())
+    if len(told) > MOST_TOLD:
+        told = [*told[:MOST_TOLD], f"and {len(told) - MOST_TOLD} more, in the table below"]
+    tone: Tone = "good" if found.accepted and not found.gated else "warn"
+    return Standing("Gates", "bad" if found.unusable else tone, found.verdict, tuple(told))
 
 
 def limits(reading: RunReading) -> Standing:

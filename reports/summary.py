@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from reports.findings import findings
+from reports.gating import marked
 from reports.numbers import show, show_all, show_count, show_share
 from reports.scenarios import cells_of
 
@@ -46,6 +47,7 @@ class SummaryRow:
     scenario: str
     workload: str
     pool_size: int
+    limited: bool
     n: int
     failed: int
     end_to_end_mean_ms: float | None
@@ -59,6 +61,11 @@ class SummaryRow:
     database_throttled_share: float | None
     database_cpu_cores: float | None
     database_memory_mib: float | None
+
+    @property
+    def name(self) -> str:
+        """The scenario, marked where it is limited."""
+        return marked(self.scenario, self.limited)
 
     def cells(self) -> tuple[str, ...]:
         """The row as text, in the order of SUMMARY_HEADINGS."""
@@ -75,7 +82,7 @@ class SummaryRow:
             ]
         )
         return (
-            self.scenario,
+            self.name,
             show_count(self.n),
             show_count(self.failed),
             *latencies,

@@ -8,6 +8,8 @@ from dataclasses import replace
 import polars as pl
 
 from reports.figures.figure import ROWS_HEADING
+from reports.gate_table import failed_gates
+from reports.gating import marked
 from reports.numbers import (
     counted,
     decimals_for,
@@ -82,7 +84,7 @@ def _latency_row(reading: RunReading, cell: Cell, phase: str, *, first: bool) ->
         f"{cell.scenario} {phase}",
         (
             Entry(PHASES[phase] if first else ""),
-            Entry(cell.label),
+            Entry(marked(cell.label, row["limited"])),
             Entry(show_count(row["n"]), row["n"], name="n"),
             Entry(show_count(row["failed"]), row["failed"], name="failed"),
             *numbers,
@@ -142,7 +144,7 @@ def _resource_row(row: Facts, cell: Cell) -> Row:
     return Row(
         cell.scenario,
         (
-            Entry(cell.label),
+            Entry(marked(cell.label, row["limited"])),
             Entry(trials, row["usable"], name="usable"),
             _spread(row, "rate_per_s"),
             _spread(row, "backends", 0),
@@ -192,7 +194,10 @@ def trial_table(reading: RunReading) -> Table:
     """Every trial in the order of measurement, those without a usable attempt too."""
     joined = reading.trials.select(
         "trial", "status", "attempts", "database_limit_in_force", "generator_limit_in_force"
-    ).join(reading.trial_summary, on="trial")
+    )
+    joined = joined.join(reading.trial_summary, on="trial").join(
+        failed_gates(reading.gates), on="trial", how="left"
+    )
     shown = joined.sort("trial").head(MOST_TRIALS)
     groups = [
         Group(f"Repetition {block}", tuple(_trial_row(row) for row in rows))
@@ -248,6 +253,8 @@ def _remark(row: Facts) -> str:
     if row["status"] != "accepted":
         return f"{row['status']}, {counted(row['attempts'], 'attempt')}"
     told = [f"attempt {row['attempt']}"] if row["attempts"] > 1 else []
+    told += ["block left out"] if row["excluded"] else []
+    told += [f"gate {name}" for name in row["gates"] or ()]
     told += [
         f"limit of the {group} NOT in force"
         for group in ("database", "generator")

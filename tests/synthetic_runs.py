@@ -235,5 +235,41 @@ def _manifest(
             "open_s": 0.005 * size,
             "warm_s": 0.004 * size,
         },
+        meters=_meters(arrivals, spoiling),
     )
     return spoiling.edit_manifest(trial, manifest(run_id, trial, attempt, arrivals, course))
+
+
+def _meters(arrivals: ArrivalSchedule, spoiling: Spoiling) -> Document:
+    """A quiet machine."""
+    window_ns = arrivals.end_ns - arrivals.warm_up_ns
+    return {
+        "machine": {
+            "cpus": 2,
+            "source": "cpuacct.usage",
+            "between_ns": window_ns,
+            "cpu_ns": window_ns // 2,
+            "foreign_cpu_ns": None if spoiling.unlimited else window_ns // 100,
+            "steal_ns": 0,
+            "pressure_us": 5_000,
+        },
+        "suspended_ns": 0,
+        "hiccups": {
+            "real_time": True,
+            "cpus": 2,
+            "period_ns": 8_000_000,
+            "late_above_ns": 3_000_000,
+            "wakes": window_ns // 4_000_000,
+            "late": 0,
+            "late_total_ns": 0,
+            "max_ns": 400_000,
+            "cpu_ns": window_ns // 100,
+        },
+        "loop": {
+            "beats": window_ns // 20_000_000,
+            "late": 0,
+            "late_above_ns": 5_000_000,
+            "late_total_ns": 0,
+            "max_ns": 900_000,
+        },
+    }

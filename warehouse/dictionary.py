@@ -23,6 +23,11 @@ _LIMIT = re.compile(r"(?P<side>before|after)_(?P<what>quota|period)_us")
 _TABLES = "SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal"
 _VIEWS = "SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal"
 _COLUMNS = "SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE NOT internal"
+_OVER_TRIALS = (
+    "main.scenario_summary",
+    "main.scenario_summary_all",
+    "staging.scenario_summaries",
+)
 _EXTREME = {"_min": "Least", "_max": "Greatest"}
 
 
@@ -51,7 +56,8 @@ def meaning(relation: str, column: str) -> str:
     Raises:
         KeyError: the dictionary does not say.
     """
-    special: dict[str, str] = _WORDS["in_relation"].get(relation, {})
+    same = "main.scenario_summary" if relation in _OVER_TRIALS else relation
+    special: dict[str, str] = _WORDS["in_relation"].get(same, {})
     plain: dict[str, str] = _WORDS["columns"]
     text = special.get(column) or plain.get(column) or _composed(relation, column)
     if text is None:
@@ -60,7 +66,7 @@ def meaning(relation: str, column: str) -> str:
 
 
 def _composed(relation: str, column: str) -> str | None:
-    if relation == "main.scenario_summary":
+    if relation in _OVER_TRIALS:
         return _over_trials(column)
     return _of_phase(column) or _of_usage(column) or _of_limit(column)
 

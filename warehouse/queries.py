@@ -71,6 +71,22 @@ def scenario_summary(warehouse: Warehouse, run_id: str) -> pl.DataFrame:
     return _frame(warehouse, statement("scenarios_in_order"), run_id)
 
 
+def scenario_summary_all(warehouse: Warehouse, run_id: str) -> pl.DataFrame:
+    """The same over all accepted trials, as if no block were excluded."""
+    sql = "SELECT * FROM scenario_summary_all WHERE run_id = ? ORDER BY scenario"
+    return _frame(warehouse, sql, run_id)
+
+
+def gates(warehouse: Warehouse, run_id: str) -> pl.DataFrame:
+    """What each gate found in each accepted trial, in the order of measurement."""
+    return _frame(warehouse, "SELECT * FROM gates WHERE run_id = ? ORDER BY trial, number", run_id)
+
+
+def gate_limits(warehouse: Warehouse) -> pl.DataFrame:
+    """The gates with their effects, limits and reasons, in their order."""
+    return _frame(warehouse, "SELECT * FROM gate_limits ORDER BY number")
+
+
 def validations(warehouse: Warehouse, run_id: str) -> pl.DataFrame:
     """The results of a run's last validation, in their order; none if it was never validated."""
     return _frame(

@@ -155,6 +155,7 @@ def test_the_later_steps_on_a_landed_run(call: Caller, own_home: Path) -> None:
     assert "pool-lab-quick" in call("runs", "--home", own_home).out
     shown = call("show", "latest", "--home", own_home)
     assert "heavy-burst-pool-100" in shown.out
+    assert "Gates: none of 27 trials gated." in shown.out
     validated = call("validate", "latest", "--home", own_home)
     assert (validated.code, "passed" in validated.out) == (0, True)
     report = call("report", "--home", own_home)

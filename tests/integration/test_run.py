@@ -111,17 +111,26 @@ def sql(home: Path, statement: str) -> list[dict[str, object]]:
     return rows
 
 
+def expected_code(home: Path) -> int:
+    """Of a valid run: 1 where this machine was so busy that every block of a scenario is excluded.
+
+    Whether it was is for the gates to say, not for a test.
+    """
+    return int(bool(sql(home, "SELECT scenario FROM scenario_summary WHERE usable = 0")))
+
+
 def test_the_run_ends_well_and_says_what_it_did(
     finished: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
     home, completed = finished
-    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert completed.returncode == expected_code(home), completed.stdout + completed.stderr
     assert completed.stderr == ""
     said = completed.stdout
-    assert said.count("trial ") == TRIALS
+    assert sum(line.startswith("trial ") for line in said.splitlines()) == TRIALS
     assert "Is <everything> there?" in said
     assert "Validation: passed" in said
     assert "Wall time" in said
+    assert "Gates: " in said
     for part in ("start-up", "trials", "landing", "validation", "report"):
         assert part in said
     report = Path(said.rsplit("Report: ", 1)[1].strip())
@@ -305,7 +314,7 @@ def test_required_limits_without_control_groups_stop_before_anything_is_made(
 @pytest.mark.long
 def test_pool_lab_quick_is_complete_and_valid(tmp_path: Path, groups_allowed: None) -> None:
     completed = poolexp("run", "pool-lab-quick", "--home", tmp_path, "--limits", "required")
-    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert completed.returncode == expected_code(tmp_path), completed.stdout + completed.stderr
     assert sql(tmp_path, "SELECT count(*) AS n FROM requests WHERE outcome = 'done'") == [
         {"n": 5_040}
     ]
@@ -321,7 +330,7 @@ def test_pool_lab_quick_is_complete_and_valid(tmp_path: Path, groups_allowed: No
     waits = {
         str(row["scenario"]): float(str(row["wait"]))
         for row in sql(
-            tmp_path, "SELECT scenario, acquire_wait_mean_ms AS wait FROM scenario_summary"
+            tmp_path, "SELECT scenario, acquire_wait_mean_ms AS wait FROM scenario_summary_all"
         )
     }
     assert waits["heavy-burst-pool-5"] > 5

@@ -50,6 +50,7 @@ def order(
         "closed_loop": None,
         "planned_ns": planned.planned_ns.tolist(),
         "spin_ns": 100_000,
+        "window_ns": [planned.warm_up_ns, planned.end_ns],
         "drain_s": 5.0,
         "log_descriptor": generator.log_descriptor,
         **changes,

@@ -26,6 +26,8 @@ def scenario(size: int, means: Means, *, slug: str = "", **more: Any) -> dict[st
         "usable": 3,
         "n": 1440,
         "failed": 0,
+        "limited": False,
+        "limited_reasons": None,
     }
     return row | {f"{phase}_mean_ms": mean for phase, mean in means.items()} | more
 
@@ -35,6 +37,7 @@ def trials(size: int, means: list[float | None], *, slug: str = "") -> list[dict
         {
             "scenario": slug or f"bursts-pool-{size}",
             "block": block,
+            "excluded": False,
             "acquire_wait_mean_ms": mean,
             "round_trip_mean_ms": mean,
             "end_to_end_mean_ms": mean,

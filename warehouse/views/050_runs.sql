@@ -7,7 +7,7 @@ WITH counted AS (
         count(*) AS planned_trials,
         count(attempt) AS landed_trials,
         coalesce(sum(planned_measured), 0)::BIGINT AS planned_measured
-    FROM trials
+    FROM staging.trials
     GROUP BY run_id
 )
 

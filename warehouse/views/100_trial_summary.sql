@@ -84,6 +84,7 @@ SELECT
     trials.concurrency,
     trials.block,
     trials.position,
+    trials.excluded,
     trials.planned_measured AS planned,
     coalesce(timed.n, 0) AS n,
     coalesce(timed.done, 0) AS done,

@@ -1,11 +1,13 @@
--- One row a scenario of a run: of each of a trial's numbers the median over its usable trials,
--- and the least and the greatest as <name>_min and <name>_max.
+-- One row a scenario of a run and basis: of each of a trial's numbers the median over its usable
+-- trials, and the least and the greatest as <name>_min and <name>_max. The basis says which trials
+-- those are: `all` accepted ones, or `counted`, without those of excluded blocks.
 --
 -- A trial without a number because requests failed in it counts as infinitely slow, so
 -- failures cannot make a scenario look faster: NULL where the result falls on such a trial.
-CREATE VIEW scenario_summary AS
+CREATE VIEW staging.scenario_summaries AS
 WITH usable AS (
     SELECT
+        unnest(if(excluded, ['all'], ['all', 'counted'])) AS basis,
         * REPLACE (
             if(failed > 0, coalesce(end_to_end_mean_ms, 'inf'), end_to_end_mean_ms)
                 AS end_to_end_mean_ms,
@@ -38,7 +40,7 @@ WITH usable AS (
 
 metrics AS (
     SELECT * EXCLUDE (
-        trial, attempt, workload, pool_size, concurrency, block, position, planned
+        trial, attempt, workload, pool_size, concurrency, block, position, excluded, planned
     )
     FROM usable
 ),
@@ -47,15 +49,16 @@ over_trials AS (
     SELECT
         run_id,
         scenario,
+        basis,
         count(*) AS usable,
         sum(n)::BIGINT AS n,
         sum(done)::BIGINT AS done,
         sum(failed)::BIGINT AS failed,
-        median(COLUMNS(* EXCLUDE (run_id, scenario, n, done, failed))::DOUBLE) AS '\0',
-        min(COLUMNS(* EXCLUDE (run_id, scenario, n, done, failed))::DOUBLE) AS '\0_min',
-        max(COLUMNS(* EXCLUDE (run_id, scenario, n, done, failed))::DOUBLE) AS '\0_max'
+        median(COLUMNS(* EXCLUDE (run_id, scenario, basis, n, done, failed))::DOUBLE) AS '\0',
+        min(COLUMNS(* EXCLUDE (run_id, scenario, basis, n, done, failed))::DOUBLE) AS '\0_min',
+        max(COLUMNS(* EXCLUDE (run_id, scenario, basis, n, done, failed))::DOUBLE) AS '\0_max'
     FROM metrics
-    GROUP BY run_id, scenario
+    GROUP BY run_id, scenario, basis
 ),
 
 -- The median of two infinitely slow trials is not a number; neither is any of them for a reader.
@@ -63,13 +66,14 @@ observed AS (
     SELECT
         run_id,
         scenario,
+        basis,
         usable,
         n,
         done,
         failed,
         CASE
-            WHEN isfinite(COLUMNS(* EXCLUDE (run_id, scenario, usable, n, done, failed)))
-                THEN COLUMNS(* EXCLUDE (run_id, scenario, usable, n, done, failed))
+            WHEN isfinite(COLUMNS(* EXCLUDE (run_id, scenario, basis, usable, n, done, failed)))
+                THEN COLUMNS(* EXCLUDE (run_id, scenario, basis, usable, n, done, failed))
         END AS '\0'
     FROM over_trials
 ),
@@ -77,32 +81,51 @@ observed AS (
 pooled AS (
     SELECT
         run_id,
-        scenario,
-        quantile_disc(if(outcome = 'done', end_to_end_ms, 'inf'), 0.99) AS p99_ms
+        requests.scenario,
+        unnest(if(excluded, ['all'], ['all', 'counted'])) AS basis,
+        outcome,
+        end_to_end_ms
     FROM requests
-    GROUP BY run_id, scenario
+    INNER JOIN main.trials USING (run_id, trial)
+),
+
+published AS (
+    SELECT
+        run_id,
+        scenario,
+        basis,
+        quantile_disc(if(outcome = 'done', end_to_end_ms, 'inf'), 0.99) AS p99_ms
+    FROM pooled
+    GROUP BY run_id, scenario, basis
 ),
 
 planned AS (
     SELECT
         run_id,
         scenario,
+        unnest(['all', 'counted']) AS basis,
         any_value(workload) AS workload,
         any_value(pool_size) AS pool_size,
         any_value(concurrency) AS concurrency,
-        count(*) AS trials
-    FROM trials
+        count(*) AS trials,
+        count(*) FILTER (excluded AND attempt IS NOT NULL) AS excluded_trials
+    FROM main.trials
     GROUP BY run_id, scenario
 )
 
 SELECT
-    planned.*,
+    planned.* EXCLUDE (excluded_trials),
     coalesce(observed.usable, 0) AS usable,
+    planned.excluded_trials,
+    limitations.reasons IS NOT NULL AS limited,
+    limitations.reasons AS limited_reasons,
+    limitations.warnings,
     coalesce(observed.n, 0) AS n,
     coalesce(observed.done, 0) AS done,
     coalesce(observed.failed, 0) AS failed,
-    observed.* EXCLUDE (run_id, scenario, usable, n, done, failed),
-    nullif(pooled.p99_ms, 'inf') AS end_to_end_p99_pooled_as_published_ms
+    observed.* EXCLUDE (run_id, scenario, basis, usable, n, done, failed),
+    nullif(published.p99_ms, 'inf') AS end_to_end_p99_pooled_as_published_ms
 FROM planned
-LEFT JOIN observed USING (run_id, scenario)
-LEFT JOIN pooled USING (run_id, scenario)
+LEFT JOIN observed USING (run_id, scenario, basis)
+LEFT JOIN published USING (run_id, scenario, basis)
+LEFT JOIN staging.limitations USING (run_id, scenario, basis)

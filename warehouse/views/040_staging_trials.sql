@@ -1,5 +1,5 @@
--- One row a planned trial, with what became of it.
-CREATE VIEW trials AS
+-- One row a planned trial, with what became of it; the view `trials` adds what the gates say.
+CREATE VIEW staging.trials AS
 WITH attempts AS (
     SELECT
         run_id,
