@@ -168,6 +168,7 @@ def manifest(
         "warm_up_ns": load.warm_up_ns,
         "end_ns": load.end_ns,
         "origin_at": _wall_time(course.origin_ns),
+        "origin_monotonic_ns": course.origin_ns,
         "start_offset_ns": trial.start_offset_ns,
         "limits": {
             group: {
