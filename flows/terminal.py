@@ -232,7 +232,7 @@ _SUMMARY_COLUMNS = (
     _Column("n", lambda row: show_count(row.n), from_width=110),
     _Column("failed", lambda row: show_count(row.failed) if row.failed else "", from_width=90),
     _Column("mean", lambda row: show(row.end_to_end_mean_ms)),
-    _Column("p50", lambda row: show(row.end_to_end_p50_ms), from_width=100),
+    _Column("p50", lambda row: show(row.end_to_end_p50_ms), from_width=124),
     _Column("p99", lambda row: show(row.end_to_end_p99_ms)),
     _Column("acquire", lambda row: show(row.acquire_wait_mean_ms)),
     _Column("trip", lambda row: show(row.round_trip_mean_ms)),
