@@ -14,6 +14,7 @@ import socket
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -45,12 +46,14 @@ class StampingProxy:
 
     @staticmethod
     def _pass(source: socket.socket, sink: socket.socket, stamps_ns: list[int] | None) -> None:
-        while data := source.recv(65536):
-            sink.sendall(data)
-            if stamps_ns is not None:
-                # After the send: the earliest that the other side can have the bytes.
-                stamps_ns.append(time.monotonic_ns())
-        sink.close()
+        with suppress(OSError):
+            while data := source.recv(65536):
+                # Before the send: the other side cannot have the bytes earlier.
+                now_ns = time.monotonic_ns()
+                sink.sendall(data)
+                if stamps_ns is not None:
+                    stamps_ns.append(now_ns)
+            sink.shutdown(socket.SHUT_WR)
 
 
 async def main(limited: bool) -> None:
