@@ -142,18 +142,23 @@ class Finding:
             for failed, count in [self.failed.get(cell.scenario, (0, 0))]
             if failed
         ]
-        told += [
-            f"Only {usable} of {planned} repetitions are usable with {cell.connections}."
-            for cell in self.series.cells
-            for usable, planned in [self.usable.get(cell.scenario, (0, 0))]
-            if usable < planned
-        ]
+        told += self._missing_repetitions()
         told += [
             f"Limited with {cell.connections}: {self.limited[cell.scenario]}."
             for cell in self.series.cells
             if cell.scenario in self.limited
         ]
         return told
+
+    def _missing_repetitions(self) -> Iterator[str]:
+        """Said once where it is the same with every pool, as when a whole block is left out."""
+        counts = [(cell, *self.usable.get(cell.scenario, (0, 0))) for cell in self.series.cells]
+        short = [count for count in counts if count[1] < count[2]]
+        if len(short) == len(counts) and len({count[1:] for count in counts}) == 1:
+            yield f"Only {counts[0][1]} of {counts[0][2]} repetitions are usable."
+            return
+        for cell, usable, planned in short:
+            yield f"Only {usable} of {planned} repetitions are usable with {cell.connections}."
 
 
 def _half_known(ends: tuple[str, str], sizes: tuple[int, int]) -> str:
