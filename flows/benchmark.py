@@ -83,8 +83,9 @@ async def provision(
 async def measure_trial(number: int, scenario: str, run: Run, landing: Awaitable[None]) -> Path:
     """Measure one trial; the landing of the one before may still be going on at first."""
     try:
+        # Shielded: a trial that is stopped must not stop the landing of the one before.
         return await measure(
-            run.bench, run.plan.trials[number - 1], attempt=1, before_origin=landing
+            run.bench, run.plan.trials[number - 1], attempt=1, before_origin=asyncio.shield(landing)
         )
     except TrialError as error:
         raise TrialError(f"trial {number} ({scenario}): {error.message}", TRIAL_REMEDY) from error
@@ -169,12 +170,16 @@ async def _trials(run: Run, out: Reporter) -> None:
     """Measure one trial after another; each lands while the next one opens its connections."""
     landing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     landing.set_result(None)
-    for trial in run.plan.trials:
-        out.trial_begins(trial)
-        directory = await measure_trial(trial.number, trial.scenario.slug, run, landing)
-        landing = asyncio.ensure_future(land_trial(trial.number, directory, run))
-        out.trial_ends(trial, _remark(trial))
-    await landing
+    try:
+        for trial in run.plan.trials:
+            out.trial_begins(trial)
+            directory = await measure_trial(trial.number, trial.scenario.slug, run, landing)
+            landing = asyncio.ensure_future(land_trial(trial.number, directory, run))
+            out.trial_ends(trial, _remark(trial))
+    finally:
+        # What has been measured lands, also when the run breaks off.
+        await asyncio.wait([landing])
+    landing.result()
 
 
 def _remark(trial: Trial) -> str:

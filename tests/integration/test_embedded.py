@@ -1,6 +1,7 @@
 """The server of our own: who may enter, what it runs with, and as whom."""
 
 import os
+import shutil
 import stat
 import tempfile
 from pathlib import Path
@@ -183,8 +184,14 @@ async def test_a_setting_that_the_server_refuses_is_explained_by_its_log(
     assert list(private_tmp.iterdir()) == []
 
 
-async def test_other_programs_can_be_named() -> None:
-    async with embedded_server(group=None, max_connections=20, pg_bin=wheel_directory()) as server:
+async def test_other_programs_can_be_named(private_tmp: Path) -> None:
+    # Where the server's user may enter: the installation may lie in a closed directory.
+    package = wheel_directory().parents[1]
+    for tree in (package, package.with_name(f"{package.name}.libs")):
+        if tree.is_dir():
+            shutil.copytree(tree, private_tmp / tree.name, symlinks=True)
+    programs = private_tmp / wheel_directory().relative_to(package.parent)
+    async with embedded_server(group=None, max_connections=20, pg_bin=programs) as server:
         assert await setting(server, "server_version") == server.version
 
 
