@@ -16,11 +16,11 @@ from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
 from flows.benchmark_result import Finished
+from flows.console import make_console
 from flows.progress import Reporter, reporting
 from flows.provisioning import Provision, provisioned
 from flows.signals import keep_supervision
 from flows.stopwatch import Stopwatch
-from flows.terminal import make_console
 from poolexp.catalogue import load_experiment, source_of
 from poolexp.errors import PoolexpError, TrialError
 from poolexp.experiment import without_limits

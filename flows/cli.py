@@ -20,6 +20,7 @@ import typer
 
 from flows import terminal
 from flows.benchmark_result import Finished
+from flows.console import OutputFormat, make_console, show_frame
 from flows.prefect_server import prefect_api
 from flows.provisioning import require_limits
 from flows.signals import StoppedBySignalError, run_until_signal
@@ -129,16 +130,16 @@ def run(
         )
     )
     with open_warehouse(place, read_only=True) as warehouse:
-        terminal.show_run(terminal.make_console(), warehouse, finished.run_id)
+        terminal.show_run(make_console(), warehouse, finished.run_id)
         unusable = terminal.read_gating(warehouse, finished.run_id).unusable
-    terminal.show_end(terminal.make_console(), finished)
+    terminal.show_end(make_console(), finished)
     if open_report:
         typer.launch(finished.report.as_uri())
     raise typer.Exit(0 if finished.validation.success and not unusable else INVALID)
 
 
 async def _benchmark(home: Path, **parameters: Any) -> Finished:  # noqa: ANN401 - the flow's
-    terminal.make_console().print("starting Prefect")
+    make_console().print("starting Prefect")
     async with prefect_api(home):
         # Prefect reads its environment when it is imported.
         from flows.benchmark import benchmark
@@ -160,7 +161,7 @@ def plan(
     if as_json:
         typer.echo(json.dumps(terminal.plan_as_json(planned), indent=1))
     else:
-        terminal.show_plan(terminal.make_console(), planned)
+        terminal.show_plan(make_console(), planned)
 
 
 @app.command()
@@ -174,7 +175,7 @@ def experiments(
         typer.echo(source_of(name)[1], nl=False)
     else:
         terminal.show_experiments(
-            terminal.make_console(), [load_experiment(each) for each in built_in_names()]
+            make_console(), [load_experiment(each) for each in built_in_names()]
         )
 
 
@@ -182,14 +183,14 @@ def experiments(
 def runs(home: HomeOption = Path("var")) -> None:
     """List the runs in the warehouse, the newest first."""
     with open_warehouse(home, read_only=True) as warehouse:
-        terminal.show_runs(terminal.make_console(), warehouse)
+        terminal.show_runs(make_console(), warehouse)
 
 
 @app.command()
 def show(run: RunArgument = "latest", home: HomeOption = Path("var")) -> None:
     """Show one run's summary in the terminal."""
     with open_warehouse(home, read_only=True) as warehouse:
-        terminal.show_run(terminal.make_console(), warehouse, resolve_run(warehouse, run))
+        terminal.show_run(make_console(), warehouse, resolve_run(warehouse, run))
 
 
 @app.command()
@@ -202,7 +203,7 @@ def validate(run: RunArgument = "latest", home: HomeOption = Path("var")) -> Non
         run_id = resolve_run(warehouse, run)
     with open_warehouse(home) as warehouse:
         judged = validate_run(warehouse, run_id)
-    terminal.show_validation(terminal.make_console(), judged)
+    terminal.show_validation(make_console(), judged)
     raise typer.Exit(0 if judged.success else INVALID)
 
 
@@ -227,13 +228,13 @@ def sql(
     statement: Annotated[str, typer.Argument(help='For instance "SELECT * FROM runs".')],
     home: HomeOption = Path("var"),
     output: Annotated[
-        terminal.OutputFormat, typer.Option("--format", help="How the rows are printed.")
-    ] = terminal.OutputFormat.TABLE,
+        OutputFormat, typer.Option("--format", help="How the rows are printed.")
+    ] = OutputFormat.TABLE,
 ) -> None:
     """Ask the warehouse in SQL; nothing can be changed and no file can be read."""
     with open_warehouse(home, read_only=True) as warehouse:
         frame = run_sql(warehouse, statement)
-    terminal.show_frame(terminal.make_console(), frame, output)
+    show_frame(make_console(), frame, output)
 
 
 def exit_code(error: PoolexpError) -> int:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import polars as pl
-from rich import box
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from flows.benchmark_result import Finished
+from flows.console import add, make_table, plain
 from flows.progress import duration
 from poolexp.experiment import Experiment
 from poolexp.plan import Plan, make_plan
@@ -28,57 +24,15 @@ from warehouse.database import Warehouse
 from warehouse.validate import ValidationReport
 
 
-class OutputFormat(StrEnum):
-    """How rows are printed."""
-
-    TABLE = "table"
-    CSV = "csv"
-    JSON = "json"
-    PARQUET = "parquet"
-
-
-_UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
-
-PIPED_WIDTH = 120
-"""Columns where the output is no terminal: room for the tables, and diffs stay readable."""
-
-
-def make_console() -> Console:
-    """A console that is as wide as the terminal, or wide enough where there is none."""
-    console = Console()
-    return console if console.is_terminal else Console(width=PIPED_WIDTH)
-
-
-def _table(title: str, headings: Iterable[str], *, text_columns: int = 1) -> Table:
-    """A quiet table: the first columns are words, the others numbers."""
-    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for index, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if index < text_columns else "right")
-    return table
-
-
-def _plain(text: object, style: str = "") -> Text:
-    """Text that a person or a server may have written: never markup, never an escape sequence."""
-    shown = "".join(
-        char
-        if char in "\n\t" or unicodedata.category(char)[0] != "C"
-        else "\N{REPLACEMENT CHARACTER}"
-        for char in str(text)
-    )
-    return Text(shown, style=style)
-
-
-def _add(table: Table, cells: Iterable[object]) -> None:
-    table.add_row(*(_plain("" if cell is None else cell) for cell in cells))
-
-
 def show_experiments(console: Console, experiments: Iterable[Experiment]) -> None:
     """The catalogue, with what each one takes."""
-    table = _table("", ("experiment", "trials", "requests", "takes", "question"), text_columns=1)
+    table = make_table(
+        "", ("experiment", "trials", "requests", "takes", "question"), text_columns=1
+    )
     table.columns[-1].justify = "left"
     for experiment in experiments:
         plan = make_plan(experiment, "not run")
-        _add(
+        add(
             table,
             (
                 experiment.name,
@@ -98,13 +52,13 @@ def show_experiments(console: Console, experiments: Iterable[Experiment]) -> Non
 
 def show_plan(console: Console, plan: Plan) -> None:
     """Every trial in its order, and the time it all takes."""
-    table = _table(
+    table = make_table(
         "", ("trial", "block", "scenario", "limits", "requests", "measured", "offset (ms)")
     )
     for column in table.columns[2:4]:
         column.justify = "left"
     for trial in plan.trials:
-        _add(
+        add(
             table,
             (
                 trial.number,
@@ -147,13 +101,13 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
 
 def show_runs(console: Console, warehouse: Warehouse) -> None:
     """One line a run."""
-    table = _table(
+    table = make_table(
         "",
         ("run", "label", "experiment", "state", "limits", "validation", "trials", "requests"),
         text_columns=6,
     )
     for row in queries.runs(warehouse).iter_rows(named=True):
-        _add(
+        add(
             table,
             (
                 row["run_id"],
@@ -180,21 +134,21 @@ def show_run(console: Console, warehouse: Warehouse, run_id: str) -> None:
     trials = queries.trial_summary(warehouse, run_id)
     tag = limits_tag(run["limits_state"])
     console.print()
-    console.print(_plain(f"{run['experiment']}  {run_id}  {run['label'] or ''}", style="bold"))
-    console.print(_plain(run["question"] or ""))
+    console.print(plain(f"{run['experiment']}  {run_id}  {run['label'] or ''}", style="bold"))
+    console.print(plain(run["question"] or ""))
     console.print()
     for sentence in headline(scenarios, trials, limits_tag=tag):
-        console.print(_plain(sentence))
+        console.print(plain(sentence))
         console.print()
     console.print(_summary_table(console.width, summary_rows(scenarios), tag))
     found = read_gating(warehouse, run_id)
     if found.excluded:
         everything = summary_rows(queries.scenario_summary_all(warehouse, run_id))
-        console.print(Text("The same over all trials, those of excluded blocks too:"))
+        console.print(plain("The same over all trials, those of excluded blocks too:"))
         console.print(_summary_table(console.width, everything, tag))
     _show_gates(console, found)
     console.print(
-        _plain(
+        plain(
             f"State: {run['state']}. Validation: {_validity(run['validated'])}. "
             f"CPU limits: {run['limits_state']}"
             + (f" ({run['limits_reason']})" if run["limits_reason"] else "")
@@ -213,9 +167,9 @@ def read_gating(warehouse: Warehouse, run_id: str) -> Gating:
 
 
 def _show_gates(console: Console, found: Gating) -> None:
-    console.print(Text(f"Gates: {found.verdict}."))
+    console.print(plain(f"Gates: {found.verdict}."))
     for sentence in found.sentences():
-        console.print(Text(f"  {sentence}"))
+        console.print(plain(f"  {sentence}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,25 +204,25 @@ def _summary_table(width: int, rows: Sequence[SummaryRow], tag: str) -> Table:
         "Medians over the repetitions: end to end (mean, p99) and the means of its phases in ms, "
         "then the database's throttled share of active periods, CPU cores and memory"
     )
-    table = _table(title + (f"; {tag}" if tag else ""), (column.heading for column in columns))
+    table = make_table(title + (f"; {tag}" if tag else ""), (column.heading for column in columns))
     for column in table.columns:
         column.no_wrap = True
     for row in rows:
-        _add(table, (column.text(row) for column in columns))
+        add(table, (column.text(row) for column in columns))
     return table
 
 
 def show_validation(console: Console, judged: ValidationReport) -> None:
     """The expectations that failed, with what was seen, and the verdict."""
     for result in judged.failures:
-        console.print(_plain(f"FAILED  {result.expectation}: {result.message}"))
+        console.print(plain(f"FAILED  {result.expectation}: {result.message}"))
     count = len({result.expectation for result in judged.results})
     failed = len({result.expectation for result in judged.failures})
     verdict = "FAILED" if failed or not judged.success else "passed"
     told = (
         f"{failed} of {count} expectations failed" if failed else f"all {count} expectations held"
     )
-    console.print(_plain(f"Validation of {judged.run_id}: {verdict}, {told}."))
+    console.print(plain(f"Validation of {judged.run_id}: {verdict}, {told}."))
 
 
 def show_end(console: Console, finished: Finished) -> None:
@@ -279,46 +233,13 @@ def show_end(console: Console, finished: Finished) -> None:
     )
     total_s = finished.total_s
     console.print(
-        _plain(
+        plain(
             f"Wall time {total_s:.1f} s, {total_s / finished.measuring_s:.3f} x the "
             f"{finished.measuring_s:g} s of warm-up and windows ({parts}; landing overlaps the "
             f"trials). From the first trial's start to the last landing: "
             f"{finished.trials_s / finished.measuring_s:.3f} x."
         )
     )
-    console.print(_plain(f"Report: {finished.report}"), soft_wrap=True)
+    console.print(plain(f"Report: {finished.report}"), soft_wrap=True)
     if finished.limits.warning:
-        console.print(_plain(finished.limits.warning))
-
-
-def show_frame(console: Console, frame: pl.DataFrame, output: OutputFormat) -> None:
-    """Rows of a query, in the format that was asked for."""
-    if output is OutputFormat.CSV:
-        sys.stdout.write(frame.write_csv())
-    elif output is OutputFormat.JSON:
-        sys.stdout.write(frame.write_json() + "\n")
-    elif output is OutputFormat.PARQUET:
-        frame.write_parquet(sys.stdout.buffer)
-    else:
-        console.print(_frame_as_table(frame, console.width))
-        console.print(f"{frame.height:,} rows", highlight=False)
-
-
-def _frame_as_table(frame: pl.DataFrame, width: int) -> Table:
-    """Rows side by side, or one below the other where they would not fit."""
-    rows = [["NULL" if cell is None else str(cell) for cell in row] for row in frame.iter_rows()]
-    widest = [max(map(len, column)) for column in zip(frame.columns, *rows, strict=True)]
-    if sum(widest) + 3 * len(widest) > width and rows:
-        table = _table("", ("column", "value"))
-        table.columns[1].justify = "left"
-        for number, row in enumerate(rows, start=1):
-            _add(table, (f"row {number}", ""))
-            for name, cell in zip(frame.columns, row, strict=True):
-                _add(table, (f"  {name}", cell))
-        return table
-    table = _table("", frame.columns, text_columns=0)
-    for column, kind in zip(table.columns, frame.dtypes, strict=True):
-        column.justify = "right" if kind.is_numeric() else "left"
-    for row in rows:
-        _add(table, row)
-    return table
+        console.print(plain(finished.limits.warning))

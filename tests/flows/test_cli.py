@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from synthetic_runs import write_run
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from flows import cli
@@ -57,7 +58,9 @@ class Caller:
 
 def test_every_command_has_help_and_is_in_the_readme(call: Caller) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    commands = get_command(cli.app).commands  # type: ignore[attr-defined]
+    group = get_command(cli.app)
+    assert isinstance(group, TyperGroup)
+    commands = group.commands
     assert set(commands) >= {
         "run",
         "plan",
