@@ -129,13 +129,19 @@ def run(
             pg_bin=str(pg_bin) if pg_bin else None,
         )
     )
-    with open_warehouse(place, read_only=True) as warehouse:
+    usable = _tell(place, finished)
+    if open_report:
+        typer.launch(finished.report.as_uri())
+    raise typer.Exit(0 if finished.validation.success and usable else INVALID)
+
+
+def _tell(home: Path, finished: Finished) -> bool:
+    """Print what a run came to; whether every scenario has a usable trial."""
+    with open_warehouse(home, read_only=True) as warehouse:
         terminal.show_run(make_console(), warehouse, finished.run_id)
         unusable = terminal.read_gating(warehouse, finished.run_id).unusable
     terminal.show_end(make_console(), finished)
-    if open_report:
-        typer.launch(finished.report.as_uri())
-    raise typer.Exit(0 if finished.validation.success and not unusable else INVALID)
+    return not unusable
 
 
 async def _benchmark(home: Path, **parameters: Any) -> Finished:  # noqa: ANN401 - the flow's

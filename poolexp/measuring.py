@@ -75,7 +75,7 @@ async def measure(
 
     Raises:
         TrialError: the attempt broke off.
-        LimitsError: a limit could not be set or was not in force.
+        LimitsError: a limit could not be set; whether it was in force is judged later.
 
     """
     began_ns = time.monotonic_ns()
