@@ -106,6 +106,7 @@ def _limited_groups(plan: Plan, mode: str) -> Iterator[tuple[Groups, LimitsState
             for limit in dict.fromkeys(asked):
                 groups["database"].set_limit(limit)
             groups["database"].set_limit(None)
+            groups["generator"].come_first()
         except LimitsError as error:
             if mode == "required":
                 raise

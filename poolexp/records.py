@@ -50,7 +50,6 @@ GENERATOR_FACTS = (
     "pid",
     "python",
     "loop",
-    "tasks",
     "processes",
     "cpus",
     "gc_collections",

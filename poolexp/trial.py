@@ -29,7 +29,7 @@ import asyncpg
 import uvloop
 
 from poolexp.generators import closed_loop, open_loop
-from poolexp.generators.sender import TASKS, Sender
+from poolexp.generators.sender import Sender
 from poolexp.loop_meter import LoopMeter
 from poolexp.pacing import Pacer
 from poolexp.pools import ConnectionCensus, Pool, PoolOrder, open_pool, warm
@@ -144,7 +144,6 @@ def facts(census: ConnectionCensus, log: RequestLog) -> dict[str, object]:
         "pid": os.getpid(),
         "python": platform.python_version(),
         "loop": f"uvloop {version('uvloop')}",
-        "tasks": TASKS,
         "cpus": sorted(os.sched_getaffinity(0)),
         "connections_opened": census.opened,
         "connections_lost": census.lost,

@@ -226,7 +226,6 @@ def _manifest(
             "pid": 3_000 + trial.number,
             "python": "3.11.7",
             "loop": "uvloop 0.23.0",
-            "tasks": "scheduled",
             "processes": 1,
             "cpus": [0, 1],
             "gc_collections": 0,

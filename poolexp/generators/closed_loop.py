@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from time import monotonic_ns, thread_time_ns
 from typing import Any, Self
 
-from poolexp.generators.sender import Sender, drain, start
+from poolexp.generators.sender import Sender, drain
 from poolexp.pacing import Pacer
 from poolexp.request_log import NEVER
 
@@ -68,7 +68,7 @@ class ClosedLoop:
         """Work from the origin to the end of the window, and wait for the last requests."""
         loop = asyncio.get_running_loop()
         await pacer.until(self._sender.origin_ns)
-        workers = [start(self._work(), loop) for _ in range(self._course.concurrency)]
+        workers = [loop.create_task(self._work()) for _ in range(self._course.concurrency)]
         ends_in_s = (self._sender.origin_ns + self.end_ns - monotonic_ns()) / _NS_PER_S
         await drain(workers, max(ends_in_s, 0) + drain_s, drain_s)
         return self

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic_ns
 from typing import Any
@@ -71,22 +70,6 @@ def _note(log: RequestLog, seq: int, error: BaseException, timeout: int) -> bool
     if state is not None:
         log.sqlstate[seq] = str(state)
     return given_up
-
-
-TASKS = "eager" if sys.version_info >= (3, 12) else "scheduled"
-"""Whether a task runs at once up to its first wait, or only when the loop comes round to it."""
-
-
-def start(
-    coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop
-) -> asyncio.Task[None]:
-    """Start a task, at once where Python can: a turn of the loop less before a request is sent.
-
-    A task factory would do the same, but not with every version of uvloop.
-    """
-    if sys.version_info >= (3, 12):
-        return asyncio.Task(coroutine, loop=loop, eager_start=True)
-    return loop.create_task(coroutine)
 
 
 async def drain(tasks: Sequence[asyncio.Task[None]], within_s: float, patience_s: float) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from poolexp.cgroups import Counters, CpuLimit, Group, Hierarchy, control_groups, layout
 from poolexp.cgroups import tree as trees
+from poolexp.pinning import confined
 
 BURN = [sys.executable, "-c", "while True: pass"]
 
@@ -71,6 +72,21 @@ def test_a_burn_is_read_back_from_the_counters(groups: dict[str, Group], start: 
     used_ns = process_after - process_before
     assert used_ns > 0
     assert group_after.cpu_usage_ns - group_before.cpu_usage_ns == pytest.approx(used_ns, rel=0.05)
+
+
+def test_a_group_that_comes_first_gets_nearly_all_of_a_cpu_that_two_want(
+    groups: dict[str, Group], start: Start
+) -> None:
+    groups["generator"].come_first()
+    cpu = [min(os.sched_getaffinity(0))]
+    burns = {name: start(confined(groups[name].command(BURN), cpu)) for name in groups}
+    time.sleep(0.1)
+    before = {name: cpu_ns(burn.pid) for name, burn in burns.items()}
+    time.sleep(1)
+    used_ns = {name: cpu_ns(burn.pid) - before[name] for name, burn in burns.items()}
+    assert used_ns["generator"] > 5 * max(
+        used for name, used in used_ns.items() if name != "generator"
+    )
 
 
 def cpu_ns(pid: int) -> int:
