@@ -28,7 +28,7 @@ from poolexp.workload import Argument
 _log = logging.getLogger(__name__)
 
 TOLERANCE = 0.02
-"""A value is accepted when fresh executions cost the target within this share of it."""
+"""What a run asks for, as a share of the target."""
 
 _HOPELESS = 0.25
 _NS_PER_MS = 1_000_000
@@ -62,7 +62,8 @@ class CalibrationRequest:
     """What to find: a whole number from `lower` to `upper` for `parameter`.
 
     `sql` has `$n` placeholders. Where even `upper` is too little work, the parameter `overflow`
-    is raised from its value `overflow_from`; without one the calibration fails.
+    is raised from its value `overflow_from`; without one the calibration fails. A value is
+    accepted when fresh executions cost the target within the share `tolerance` of it.
     """
 
     sql: str
@@ -73,6 +74,7 @@ class CalibrationRequest:
     arguments: BuildArguments
     overflow: str | None = None
     overflow_from: int = 1
+    tolerance: float = TOLERANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +259,7 @@ async def _verified(
 
     for _ in range(_VERIFY_ROUNDS):
         seen[setting] = await costs.as_requests(setting, _VERIFY_BATCHES)
-        if miss(setting) <= TOLERANCE:
+        if miss(setting) <= request.tolerance:
             break
         setting = _scaled(setting, request, request.target_cpu_ms / seen[setting].cpu_ms)
         if setting in seen:
@@ -270,7 +272,7 @@ async def _verified(
 def _judge(request: CalibrationRequest, best: Setting, cost: Cost, miss: float) -> None:
     if miss > _HOPELESS:
         raise _out_of_reach(request, f"{best.value} costs {cost.cpu_ms:.3g} ms")
-    if miss > TOLERANCE:
+    if miss > request.tolerance:
         _log.warning(
             "Calibration of %s: %d costs %.3g ms, %.0f %% from its target of %g ms",
             request.parameter,

@@ -219,8 +219,9 @@ def test_a_frozen_calibration_is_used_again(
 
 @pytest.fixture
 def signalled(tmp_path: Path) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
-    """A run under way, measuring."""
-    text = SHORT.replace("measure_s = 0.5", "measure_s = 30")
+    """A run under way, measuring; nothing of it needs a calibration."""
+    light, _, _ = SHORT.rpartition("[[workload]]")
+    text = light.replace("measure_s = 0.5", "measure_s = 30")
     (tmp_path / "short.toml").write_text(text, encoding="utf-8")
     home = tmp_path / "home"
     with subprocess.Popen(
