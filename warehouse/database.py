@@ -17,6 +17,7 @@ from pathlib import Path
 import duckdb
 
 from poolexp.errors import BusyError, HomeError, PoolexpError, UsageError, WarehouseError
+from warehouse.derive import derive_outdated, is_derived
 from warehouse.migrate import is_current, migrate
 
 FILE_NAME = "warehouse.duckdb"
@@ -97,7 +98,7 @@ def _require(path: Path) -> None:
 
 def _connect_to_read(path: Path, deadline_s: float) -> duckdb.DuckDBPyConnection:
     connection = _connect(path, deadline_s, read_only=True)
-    if not is_current(connection):
+    if not (is_current(connection) and is_derived(connection)):
         connection.close()
         _connect_to_write(path, deadline_s).close()
         connection = _connect(path, deadline_s, read_only=True)
@@ -110,6 +111,8 @@ def _connect_to_write(path: Path, deadline_s: float) -> duckdb.DuckDBPyConnectio
     try:
         path.chmod(0o600)
         migrate(connection)
+        if not is_derived(connection):
+            derive_outdated(connection)
     except BaseException:
         connection.close()
         raise

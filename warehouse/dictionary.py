@@ -19,10 +19,15 @@ _PHASE = re.compile(
 _USAGE = re.compile(
     rf"((?P<group>{'|'.join(_WORDS['groups'])})_)?(?P<what>{'|'.join(_WORDS['usage'])})"
 )
-_LIMIT = re.compile(r"(?P<side>before|after)_(?P<what>quota|period)_us")
-_TABLES = "SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal"
+_LIMIT = re.compile(
+    rf"((?P<group>{'|'.join(_WORDS['groups'])})_)?(?P<side>before|after)_(?P<what>quota|period)_us"
+)
+_TABLES = "SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary"
 _VIEWS = "SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal"
-_COLUMNS = "SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE NOT internal"
+_COLUMNS = (
+    "SELECT schema_name, table_name, column_name FROM duckdb_columns() "
+    "WHERE NOT internal AND database_name = current_database()"
+)
 _OVER_TRIALS = (
     "main.scenario_summary",
     "main.scenario_summary_all",
@@ -108,4 +113,5 @@ def _of_limit(column: str) -> str | None:
     if found is None:
         return None
     what = "Quota of CPU time per period" if found["what"] == "quota" else "Period of the limit"
-    return f"{what} {_WORDS['sides'][found['side']]}, in microseconds."
+    whose = f" ({_WORDS['groups'][found['group']]})" if found["group"] else ""
+    return f"{what} {_WORDS['sides'][found['side']]}, in microseconds{whose}."

@@ -18,15 +18,21 @@ import duckdb
 from poolexp.errors import WarehouseError
 from poolexp.landing import attempt_directories
 from warehouse.database import Warehouse, is_about_the_file
+from warehouse.derive import derive_fresh, forget_derived, prepare_fresh
 from warehouse.documents import Document, Manifest, PlanDocument, damaged, parse, read_text
 from warehouse.migrate import transaction, utc_now
 from warehouse.statements import statement
 
 Value = str | int | datetime | None
 
-_FILES = {"requests.parquet": "insert_requests", "counters.parquet": "insert_counters"}
+_FILES = {"requests.parquet": "fresh_requests", "counters.parquet": "fresh_counters"}
+_KEEP_ROWS = (
+    "INSERT INTO raw.request FROM fresh_request",
+    "INSERT INTO raw.counter FROM fresh_counter",
+)
 _RUN_DIGEST = "SELECT digest FROM raw.run WHERE run_id = ?"
 _ATTEMPT_DIGEST = "SELECT digest FROM raw.attempt WHERE run_id = ? AND trial = ? AND attempt = ?"
+_FRESH_ATTEMPT = "INSERT INTO fresh_attempt VALUES (?, ?, ?)"
 _FORGET_ROWS = (
     "DELETE FROM raw.request WHERE run_id = ? AND trial = ? AND attempt = ?",
     "DELETE FROM raw.counter WHERE run_id = ? AND trial = ? AND attempt = ?",
@@ -108,12 +114,17 @@ def load_attempt(warehouse: Warehouse, attempt_dir: Path) -> int:
     """
     attempt = _read_attempt(attempt_dir)
     digest = _sha256(attempt.text)
-    if _known_digest(warehouse, _ATTEMPT_DIGEST, *attempt.key) == digest:
+    known = _known_digest(warehouse, _ATTEMPT_DIGEST, *attempt.key)
+    if known == digest:
         return 0
     _require_planned(warehouse, attempt)
     for name in _FILES:
         _check_seal(attempt, name)
     with _refusing(attempt_dir), transaction(warehouse.connection):
+        prepare_fresh(warehouse.connection)
+        warehouse.connection.execute(_FRESH_ATTEMPT, list(attempt.key))
+        if known is not None:
+            _forget(warehouse, attempt)
         return _insert_attempt(warehouse, attempt, digest)
 
 
@@ -136,9 +147,13 @@ def _read_attempt(directory: Path) -> _Attempt:
     return attempt
 
 
-def _insert_attempt(warehouse: Warehouse, attempt: _Attempt, digest: str) -> int:
+def _forget(warehouse: Warehouse, attempt: _Attempt) -> None:
     for sql in _FORGET_ROWS:
         warehouse.connection.execute(sql, list(attempt.key))
+    forget_derived(warehouse.connection)
+
+
+def _insert_attempt(warehouse: Warehouse, attempt: _Attempt, digest: str) -> int:
     _run(
         warehouse,
         "insert_attempt",
@@ -152,6 +167,9 @@ def _insert_attempt(warehouse: Warehouse, attempt: _Attempt, digest: str) -> int
         file = str(attempt.directory / name)
         landed[name] = _run(warehouse, insert, **attempt.parameters, file=file)
         _check_rows(attempt, name, landed[name])
+    for sql in _KEEP_ROWS:
+        warehouse.connection.execute(sql)
+    derive_fresh(warehouse.connection)
     return landed["requests.parquet"]
 
 

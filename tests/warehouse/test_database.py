@@ -170,11 +170,12 @@ WRITE_AND_DIE = """
 import os, sys
 from pathlib import Path
 from warehouse.database import open_warehouse
+from warehouse.derive import TABLES
 from warehouse.load import load_attempt
 home, *attempts = map(Path, sys.argv[1:])
 with open_warehouse(home) as warehouse:
-    warehouse.connection.execute("DELETE FROM raw.request")
-    warehouse.connection.execute("DELETE FROM raw.attempt")
+    for table in ("raw.request", "raw.attempt", *(f"stored.{name}" for name in TABLES)):
+        warehouse.connection.execute(f"DELETE FROM {table}")
     for attempt in attempts:
         load_attempt(warehouse, attempt)
     warehouse.connection.execute("BEGIN")

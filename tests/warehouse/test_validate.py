@@ -17,6 +17,7 @@ from poolexp.errors import UsageError
 from poolexp.experiment import Experiment, Validation
 from poolexp.plan import Trial
 from warehouse.database import open_warehouse
+from warehouse.derive import derive_run
 from warehouse.expectations import EXPECTATIONS, Expectation
 from warehouse.load import load_run
 from warehouse.queries import runs, validations
@@ -44,6 +45,7 @@ def _change(home: Path, sql: str) -> ValidationReport:
     """Judge a copy of a sound warehouse after one change."""
     with open_warehouse(home) as warehouse:
         warehouse.connection.execute(sql)
+        derive_run(warehouse.connection, RUN_ID)
         return validate_run(warehouse, RUN_ID)
 
 
@@ -88,7 +90,7 @@ def test_one_deleted_warm_up_request_names_its_trial_only(own_home: Path) -> Non
 def test_a_judgement_again_is_the_one_that_counts(own_home: Path) -> None:
     assert not _change(own_home, "DELETE FROM raw.request WHERE trial = 1 AND seq = 99").success
     with open_warehouse(own_home) as warehouse:
-        warehouse.connection.execute("DELETE FROM raw.attempt WHERE trial = 1")
+        warehouse.connection.execute("UPDATE raw.attempt SET digest = 'other' WHERE trial = 1")
         load_run(warehouse, own_home / "runs" / RUN_ID)
         assert runs(warehouse)["validated"].to_list() == [False]
         assert validate_run(warehouse, RUN_ID).success

@@ -5,5 +5,5 @@ SELECT
     data_type AS type,
     comment
 FROM duckdb_columns()
-WHERE schema_name = 'main' AND NOT internal
+WHERE schema_name = 'main' AND NOT internal AND database_name = current_database()
 ORDER BY relation, column_index

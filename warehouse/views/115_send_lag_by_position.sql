@@ -5,16 +5,16 @@ CREATE VIEW send_lag_by_position AS
 SELECT
     run_id,
     trial,
-    scenario,
-    workload,
-    pool_size,
-    block,
-    burst_position,
-    count(*) AS n,
-    avg(send_lag_ns) / 1e6 AS send_lag_mean_ms,
-    quantile_disc(send_lag_ns, 0.5) / 1e6 AS send_lag_p50_ms,
-    quantile_disc(send_lag_ns, 0.99) / 1e6 AS send_lag_p99_ms,
-    max(send_lag_ns) / 1e6 AS send_lag_max_ms
-FROM staging.phases
-WHERE accepted AND NOT warm_up AND send_lag_ns IS NOT NULL
-GROUP BY run_id, trial, scenario, workload, pool_size, block, burst_position
+    planned.scenario,
+    planned.workload,
+    planned.pool_size,
+    planned.block,
+    lag.burst_position,
+    lag.n,
+    lag.send_lag_mean_ns / 1e6 AS send_lag_mean_ms,
+    lag.send_lag_p50_ns / 1e6 AS send_lag_p50_ms,
+    lag.send_lag_p99_ns / 1e6 AS send_lag_p99_ms,
+    lag.send_lag_max_ns / 1e6 AS send_lag_max_ms
+FROM stored.send_lag AS lag
+INNER JOIN staging.accepted_attempts USING (run_id, trial, attempt)
+INNER JOIN raw.trial AS planned USING (run_id, trial)

@@ -1,5 +1,5 @@
--- One attempt's requests, straight from its Parquet file.
-INSERT INTO raw.request BY NAME
+-- One attempt's requests, straight from its Parquet file; what is derived reads them here too.
+INSERT INTO fresh_request BY NAME
 SELECT
     $run_id AS run_id,
     $trial AS trial,

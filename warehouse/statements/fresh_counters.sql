@@ -1,5 +1,5 @@
 -- One attempt's counters, straight from its Parquet file. The word "group" is SQL's own.
-INSERT INTO raw.counter BY NAME
+INSERT INTO fresh_counter BY NAME
 SELECT
     $run_id AS run_id,
     $trial AS trial,

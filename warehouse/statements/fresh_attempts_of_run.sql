@@ -1,0 +1,20 @@
+-- The attempts of a run whose raw requests are all still there: what was pruned stays as derived.
+INSERT INTO fresh_attempt
+SELECT
+    run_id,
+    trial,
+    attempt
+FROM raw.attempt
+LEFT JOIN (
+    SELECT
+        trial,
+        attempt,
+        count(*) AS found_rows
+    FROM raw.request
+    WHERE run_id = $1
+    GROUP BY trial, attempt
+) AS found USING (trial, attempt)
+WHERE
+    run_id = $1
+    AND coalesce(found_rows, 0)
+    = TRY_CAST(manifest ->> '$.files."requests.parquet".rows' AS BIGINT)
