@@ -20,6 +20,7 @@ def contradictions(experiment: Experiment) -> Contradictions:
     """Each with the place of the key that is to change."""
     yield from _twins(experiment)
     yield from _sizes(experiment)
+    yield from _primary(experiment)
     yield from _keys(experiment)
     yield from _shares(experiment)
     yield from _trials(experiment)
@@ -64,6 +65,19 @@ def _sizes(experiment: Experiment) -> Contradictions:
     if baseline is not None and baseline not in experiment.pool.size:
         sizes = ", ".join(str(size) for size in experiment.pool.size)
         yield ("analysis", "baseline_pool_size"), f"{baseline} is none of the sizes {sizes}"
+
+
+def _primary(experiment: Experiment) -> Contradictions:
+    """An open loop's rate is the one offered, whatever the pool."""
+    if experiment.analysis.primary != "rate_per_s":
+        return
+    for workload in experiment.workload:
+        if workload.closed_loop is None:
+            yield (
+                ("analysis", "primary"),
+                f"{workload.name} is sent at planned times, so its rate_per_s is the one that is "
+                "offered: only closed loops can be compared by it",
+            )
 
 
 def _keys(experiment: Experiment) -> Contradictions:

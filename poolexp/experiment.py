@@ -25,6 +25,23 @@ Outcome = Literal["done", "acquire_timeout", "query_timeout", "error", "not_sent
 Selection = Literal["lifo", "fifo", "round_robin", "key_hash"]
 """How the pool chooses a connection; `lifo` is asyncpg's own pool."""
 
+PrimaryMetric = Literal[
+    "end_to_end_mean_ms",
+    "end_to_end_p50_ms",
+    "end_to_end_p90_ms",
+    "response_mean_ms",
+    "response_p50_ms",
+    "response_p90_ms",
+    "acquire_wait_mean_ms",
+    "acquire_wait_p50_ms",
+    "acquire_wait_p90_ms",
+    "round_trip_mean_ms",
+    "round_trip_p50_ms",
+    "round_trip_p90_ms",
+    "rate_per_s",
+]
+"""What verdicts may be about: a column of `trial_summary`. Farther tails vary too much for them."""
+
 Place = tuple[str | int, ...]
 
 
@@ -91,9 +108,13 @@ class Pool(Table):
 class Analysis(Table):
     """What is compared, named before anything is measured."""
 
-    primary: Literal["end_to_end_mean_ms"] = "end_to_end_mean_ms"
+    primary: PrimaryMetric = "end_to_end_mean_ms"
     baseline_pool_size: int | None = None
+    """What other sizes are compared with; without one, the smallest."""
+    baseline_variant: str | None = None
+    """What other variants are compared with; without one, the first of the file."""
     delta: float = Field(default=0.05, gt=0, lt=1)
+    """The least difference that matters, as a share."""
 
 
 class Validation(Table):

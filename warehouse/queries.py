@@ -94,6 +94,25 @@ def validations(warehouse: Warehouse, run_id: str) -> pl.DataFrame:
     )
 
 
+def comparisons(warehouse: Warehouse, run_id: str) -> pl.DataFrame:
+    """What each scenario of a run is against others, the primary ones first.
+
+    There are none before the run was validated.
+    """
+    return _frame(warehouse, "SELECT * FROM comparisons WHERE run_id = ? ORDER BY number", run_id)
+
+
+def drifts(warehouse: Warehouse, run_id: str) -> pl.DataFrame:
+    """Whether a run's numbers moved while it went on: one row, none before it was validated."""
+    return _frame(warehouse, "SELECT * FROM drifts WHERE run_id = ?", run_id)
+
+
+def noise_floors(warehouse: Warehouse) -> pl.DataFrame:
+    """All noise floors that were measured, the newest last."""
+    sql = "SELECT * FROM noise_floors ORDER BY measured_at, scenario, metric, blocks"
+    return _frame(warehouse, sql)
+
+
 def run_facts(warehouse: Warehouse, run_id: str) -> dict[str, Any]:
     """What is known of a run besides its trials: the documents `plan`, `facts` and `outcome`.
 

@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 ALPHA = 0.05
 """Share of runs in which any verdict of the run may be false."""
@@ -154,12 +154,12 @@ def simultaneous_interval(
 ) -> Interval | None:
     """An interval that fits Holm's decision: it excludes zero if and only if Holm rejects.
 
-    Among `family` comparisons it is Bonferroni's (level alpha / family), which holds for all comparisons together (Dunn 1961,
-    JASA 56:52). Holm rejects whatever Bonferroni rejects and sometimes more; there the end beyond
-    zero is cut to zero. Where all are rejected this is the confidence region of Holm's procedure
-    (Guilbaud 2008, Biom. J. 50:678; Strassburger and Bretz 2008, Stat. Med. 27:4914). Where some
-    are not, theirs ends at zero for every comparison that is rejected; Bonferroni's end is kept
-    here, because it says more.
+    Among `family` comparisons it is Bonferroni's (level alpha / family), which holds for all of
+    them together (Dunn 1961, JASA 56:52). Holm rejects whatever Bonferroni rejects and sometimes
+    more; there the end beyond zero is cut to zero. Where all are rejected this is the confidence
+    region of Holm's procedure (Guilbaud 2008, Biom. J. 50:678; Strassburger and Bretz 2008, Stat.
+    Med. 27:4914). Where some are not, theirs ends at zero for every comparison that is rejected;
+    Bonferroni's end is kept here, because it says more.
     """
     interval = comparison.interval(alpha / family)
     if interval is None or comparison.estimate is None or p_holm > alpha:
@@ -222,7 +222,10 @@ def noise_floor(logs: Sequence[float], blocks: int) -> float | None:
 def share_bound(found: int, of: int, confidence: float = 1 - ALPHA) -> tuple[float, float]:
     """Clopper-Pearson interval of a share, exact (Clopper and Pearson 1934, Biometrika 26:404).
 
-    Of false verdicts, the upper end is what can be promised with half of `1 - confidence`.
+    In quantiles of the beta distribution. Of false verdicts, the upper end is exceeded by the
+    true share with a probability of at most half of `1 - confidence`.
     """
-    bounds = stats.binomtest(found, of).proportion_ci(confidence, method="exact")
-    return float(bounds.low), float(bounds.high)
+    tail = (1 - confidence) / 2
+    low = special.betaincinv(found, of - found + 1, tail) if found else 0.0
+    high = special.betaincinv(found + 1, of - found, 1 - tail) if found < of else 1.0
+    return float(low), float(high)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from poolexp.errors import UsageError
+from warehouse.conclusions import draw_conclusions
 from warehouse.database import Warehouse
 from warehouse.expectations import EXPECTATIONS, Expectation
 from warehouse.migrate import transaction, utc_now
@@ -36,7 +37,7 @@ __all__ = ["ExpectationResult", "ValidationReport", "validate_run"]
 def validate_run(
     warehouse: Warehouse, run_id: str, expectations: Sequence[Expectation] = EXPECTATIONS
 ) -> ValidationReport:
-    """Judge a run and store the judgement; an error while judging is a failed judgement.
+    """Judge a run, draw its conclusions, and store both; an error in either is a failed judgement.
 
     Raises:
         UsageError: there is no such run.
@@ -47,6 +48,10 @@ def validate_run(
             results = _judge_all(warehouse, run_id, expectations, _great_expectations())
         except Exception as error:
             results = (_unjudged("validation", "the run can be judged", error),)
+    try:
+        draw_conclusions(warehouse, run_id)
+    except Exception as error:
+        results = (*results, _unjudged("conclusions", "conclusions can be drawn", error))
     report = ValidationReport(uuid.uuid4().hex, run_id, utc_now(), results)
     _store(warehouse, report)
     return report

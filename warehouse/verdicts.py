@@ -99,11 +99,16 @@ def _judged(
         return Judged(comparison, interval, known, None, None)
     margin = math.log1p(contrast.relevant)
     word = _word(comparison, interval, margin, contrast.more_is_better)
-    needed = None
-    if word == "not decided":
-        least = max(DECIDES_FROM, comparison.blocks + 1)
-        needed = blocks_needed(comparison, margin, alpha / family, least)
+    needed = _needed(comparison, margin, alpha / family) if word == "not decided" else None
     return Judged(comparison, interval, known, word, needed)
+
+
+def _needed(comparison: Paired, margin: float, alpha: float) -> int | None:
+    """More blocks than there were; a difference needs as many as decide one."""
+    least = comparison.blocks + 1
+    if abs(comparison.estimate or 0.0) > margin:
+        least = max(least, DECIDES_FROM)
+    return blocks_needed(comparison, margin, alpha, least)
 
 
 def _word(

@@ -133,6 +133,9 @@ def test_the_dictionary_lists_the_views_for_people(landed_home: Path) -> None:
         "gate_limits",
         "send_lag_by_position",
         "pool_use",
+        "comparisons",
+        "drifts",
+        "noise_floors",
         "validations",
     }
     assert listed["comment"].null_count() == 0

@@ -11,6 +11,7 @@ WITH planned AS (
                 "workload": "VARCHAR",
                 "pool_size": "INTEGER",
                 "concurrency": "INTEGER",
+                "variant": "VARCHAR",
                 "pool_reset": "BOOLEAN",
                 "selection": "VARCHAR",
                 "statement_cache": "BOOLEAN",

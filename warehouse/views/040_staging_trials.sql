@@ -19,6 +19,7 @@ SELECT
     planned.workload,
     planned.pool_size,
     planned.concurrency,
+    planned.variant,
     planned.pool_reset,
     planned.selection,
     planned.statement_cache,
