@@ -170,18 +170,13 @@ def simultaneous_interval(
     return Interval(interval.low, min(interval.high, -tiny))
 
 
-def blocks_needed(comparison: Paired, margin: float, alpha: float, least: int) -> int | None:
-    """How many blocks would decide, if estimate and spread stayed as they are.
+def blocks_needed(spread: float, room: float, alpha: float, least: int) -> int | None:
+    """How many blocks give an interval of level `alpha` whose end is nearer than `room`.
 
-    That is, lead to an interval without zero, where the estimate is beyond `margin`, or else to
-    one within it, with probability `POWER`. From `least` on; None where there is no spread to go
-    by, or more than `MOST_BLOCKS` would be needed.
+    With probability `POWER`, if estimate and spread stayed as they are; from `least` on. None
+    where more than `MOST_BLOCKS` would be needed.
     """
-    if comparison.estimate is None or comparison.spread is None:
-        return None
-    size = abs(comparison.estimate)
-    room = size if size > margin else margin - size
-    enough = np.flatnonzero(_reaches(alpha) * comparison.spread < room) + 2
+    enough = np.flatnonzero(_reaches(alpha) * spread < room) + 2
     enough = enough[enough >= least]
     return int(enough[0]) if len(enough) else None
 

@@ -2,6 +2,9 @@
 
 All primary comparisons of a run are one family: the probability that any of them is called better
 or worse although nothing differs is at most `ALPHA`.
+
+A difference must exceed the noise floor to be claimed. That there is none is claimed within the
+relevant difference alone: a noisy host makes no difference irrelevant.
 """
 
 from __future__ import annotations
@@ -97,31 +100,35 @@ def _judged(
     known = None if comparison.p_value is None else p_holm
     if contrast.barred is not None:
         return Judged(comparison, interval, known, None, None)
-    margin = math.log1p(contrast.relevant)
-    word = _word(comparison, interval, margin, contrast.more_is_better)
-    needed = _needed(comparison, margin, alpha / family) if word == "not decided" else None
+    word = _word(comparison, interval, contrast)
+    needed = _needed(comparison, contrast, alpha / family) if word == "not decided" else None
     return Judged(comparison, interval, known, word, needed)
 
 
-def _needed(comparison: Paired, margin: float, alpha: float) -> int | None:
-    """More blocks than there were; a difference needs as many as decide one."""
-    least = comparison.blocks + 1
-    if abs(comparison.estimate or 0.0) > margin:
-        least = max(least, DECIDES_FROM)
-    return blocks_needed(comparison, margin, alpha, least)
-
-
-def _word(
-    comparison: Paired, interval: Interval | None, margin: float, more_is_better: bool
-) -> Word:
+def _word(comparison: Paired, interval: Interval | None, contrast: Contrast) -> Word:
     if interval is None or comparison.estimate is None:
         return "not decided"
-    good = (comparison.estimate > 0) == more_is_better
-    if interval.lies_within(margin):
+    good = (comparison.estimate > 0) == contrast.more_is_better
+    relevant = math.log1p(contrast.relevant)
+    if interval.lies_within(math.log1p(contrast.delta)):
         return "no relevant difference"
     if comparison.blocks >= DECIDES_FROM:
-        if interval.excludes_zero() and abs(comparison.estimate) > margin:
+        if interval.excludes_zero() and abs(comparison.estimate) > relevant:
             return "better" if good else "worse"
-    elif comparison.blocks >= INDICATES_FROM and interval.lies_beyond(margin):
+    elif comparison.blocks >= INDICATES_FROM and interval.lies_beyond(relevant):
         return "indicated better" if good else "indicated worse"
     return "not decided"
+
+
+def _needed(comparison: Paired, contrast: Contrast, alpha: float) -> int | None:
+    """More blocks than there were; a difference needs as many as decide one.
+
+    None where there is no spread to go by, or where the estimate is relevant but no more than
+    noise: then a quieter host is needed.
+    """
+    if comparison.estimate is None or comparison.spread is None:
+        return None
+    size, least = abs(comparison.estimate), comparison.blocks + 1
+    if size > math.log1p(contrast.relevant):
+        return blocks_needed(comparison.spread, size, alpha, max(least, DECIDES_FROM))
+    return blocks_needed(comparison.spread, math.log1p(contrast.delta) - size, alpha, least)
