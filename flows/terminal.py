@@ -16,6 +16,7 @@ from flows.progress import duration
 from poolexp.experiment import Experiment
 from poolexp.plan import Plan, make_plan
 from poolexp.records import planned_trial
+from reports.claims import claims_of, drift_in_words, ground_rules
 from reports.gating import Gating, gating
 from reports.numbers import show, show_count, show_share
 from reports.summary import SummaryRow, headline, limits_tag, summary_rows
@@ -137,8 +138,12 @@ def show_run(console: Console, warehouse: Warehouse, run_id: str) -> None:
     console.print(plain(f"{run['experiment']}  {run_id}  {run['label'] or ''}", style="bold"))
     console.print(plain(run["question"] or ""))
     console.print()
-    for sentence in headline(scenarios, trials, limits_tag=tag):
+    comparisons = queries.comparisons(warehouse, run_id)
+    for sentence in headline(scenarios, trials, comparisons, limits_tag=tag):
         console.print(plain(sentence))
+        console.print()
+    if rules := " ".join(ground_rules(claims_of(comparisons))):
+        console.print(plain(rules))
         console.print()
     console.print(_summary_table(console.width, summary_rows(scenarios), tag))
     found = read_gating(warehouse, run_id)
@@ -147,6 +152,8 @@ def show_run(console: Console, warehouse: Warehouse, run_id: str) -> None:
         console.print(plain("The same over all trials, those of excluded blocks too:"))
         console.print(_summary_table(console.width, everything, tag))
     _show_gates(console, found)
+    if warning := drift_in_words(queries.drifts(warehouse, run_id)):
+        console.print(plain(f"Drift: {warning}."))
     console.print(
         plain(
             f"State: {run['state']}. Validation: {_validity(run['validated'])}. "

@@ -1,16 +1,17 @@
 """What happened from the smallest pool to the largest, in words.
 
-Effects only: numbers with every repetition or their range, and no word that judges. Pure: frames
-of the warehouse in, words out.
+Effects with every repetition or their range. The only words that judge are the verdicts on primary
+comparisons, which the warehouse gives. Pure: frames of the warehouse in, words out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import polars as pl
 
+from reports.claims import Claim, claims_of
 from reports.numbers import (
     MISSING,
     decimals_for,
@@ -89,19 +90,46 @@ class Finding:
     """Per scenario: usable trials, and planned ones."""
     limited: dict[str, str]
     """Per limited scenario: why."""
+    claims: tuple[Claim, ...] = ()
+    """The primary comparisons of its scenarios with others."""
 
     @property
     def sentence(self) -> str:
-        """What happened, without the repetitions."""
+        """What happened, without the repetitions; with the verdict where there is one on it."""
         smallest, largest = self.series.smallest, self.series.largest
+        if not any(spread.known for spread in self._spreads()):
+            sizes = listed(dict.fromkeys((str(smallest.pool_size), largest.connections)))
+            return f"with {sizes} no phase has a mean."
         if smallest is largest:
             return f"with {smallest.connections} {listed(self._stood())}."
-        return f"from {smallest.pool_size} to {largest.connections} {listed(self._went())}."
+        sizes = f"from {smallest.pool_size} to {largest.connections}"
+        if self._told is None:
+            return f"{sizes} {listed(self._went(self.effects))}."
+        *phases, whole = self.effects
+        (ends,) = self._went([whole])
+        return f"{sizes} {listed(self._went(phases))}; {ends}: {self._told.verdict_in_words}."
 
-    def _went(self) -> Iterator[str]:
+    def _spreads(self) -> Iterator[Spread]:
+        for effect in self.effects:
+            yield from (effect.smallest, effect.largest)
+
+    @property
+    def _told(self) -> Claim | None:
+        """The claim that the sentence itself is about."""
+        ends = self.series.largest.scenario, self.series.smallest.scenario
+        metric = f"{self.effects[-1].phase}_mean_ms"
+        fitting = (each for each in self.claims if (each.scenario, each.baseline) == ends)
+        return next((each for each in fitting if each.metric == metric), None)
+
+    @property
+    def verdicts(self) -> list[str]:
+        """The other primary comparisons of its scenarios, one sentence each."""
+        return [claim.sentence for claim in self.claims if claim != self._told]
+
+    def _went(self, effects: Iterable[Effect]) -> Iterator[str]:
         sizes = self.series.smallest.pool_size, self.series.largest.pool_size
         verb = " went"
-        for effect in self.effects:
+        for effect in effects:
             name, (before, after) = TOLD_PHASES[effect.phase], effect.ends
             if MISSING in (before, after):
                 yield f"{name} {_half_known(effect.ends, sizes)}"
@@ -176,21 +204,32 @@ def _each(repetitions: int) -> str:
     return f"{repetitions} repetitions (least to most)"
 
 
-def findings(scenario_summary: pl.DataFrame, trial_summary: pl.DataFrame) -> list[Finding]:
-    """One finding a series, the slowest workload first."""
+def findings(
+    scenario_summary: pl.DataFrame,
+    trial_summary: pl.DataFrame,
+    comparisons: pl.DataFrame | None = None,
+) -> list[Finding]:
+    """One finding a series, the slowest workload first.
+
+    `comparisons` is a frame of the view; without it nothing is said to be better or worse.
+    """
+    claims = claims_of(comparisons)
     return [
-        _finding(series, scenario_summary, trial_summary)
+        _finding(series, scenario_summary, trial_summary, claims)
         for series in series_of(cells_of(scenario_summary))
     ]
 
 
-def _finding(series: Series, scenarios: pl.DataFrame, trials: pl.DataFrame) -> Finding:
+def _finding(
+    series: Series, scenarios: pl.DataFrame, trials: pl.DataFrame, claims: tuple[Claim, ...]
+) -> Finding:
     rows = {row["scenario"]: row for row in scenarios.iter_rows(named=True)}
     spreads = {
         (cell.scenario, phase): _spread(rows[cell.scenario], trials, phase)
         for cell in (series.smallest, series.largest)
         for phase in TOLD_PHASES
     }
+    own = {cell.scenario for cell in series.cells}
     return Finding(
         series=series,
         effects=tuple(
@@ -204,6 +243,7 @@ def _finding(series: Series, scenarios: pl.DataFrame, trials: pl.DataFrame) -> F
         failed={name: (row["failed"], row["n"]) for name, row in rows.items() if row["failed"]},
         usable={name: (row["usable"], row["trials"]) for name, row in rows.items()},
         limited={name: row["limited_reasons"] for name, row in rows.items() if row["limited"]},
+        claims=tuple(claim for claim in claims if claim.scenario in own),
     )
 
 

@@ -34,6 +34,7 @@ class RunReading:
         everything: the summary of scenarios as if no block were excluded.
         quantiles: end-to-end quantiles of every usable trial, in ms.
         gates, gate_limits: what the gates found in each accepted trial, and the gates themselves.
+        comparisons, drifts: what was concluded when it was judged; empty before.
     """
 
     run: Facts
@@ -49,6 +50,8 @@ class RunReading:
     quantiles: pl.DataFrame
     gates: pl.DataFrame
     gate_limits: pl.DataFrame
+    comparisons: pl.DataFrame
+    drifts: pl.DataFrame
 
     @property
     def gating(self) -> Gating:
@@ -109,6 +112,8 @@ def read_run(warehouse: Warehouse, run_id: str) -> RunReading:
         ),
         gates=queries.gates(warehouse, run_id),
         gate_limits=queries.gate_limits(warehouse),
+        comparisons=queries.comparisons(warehouse, run_id),
+        drifts=queries.drifts(warehouse, run_id),
     )
 
 

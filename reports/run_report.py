@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports import recipe, tables
+from reports.claims import claims_of, ground_rules
+from reports.comparison_table import comparison_tables
 from reports.figures import draw_figures
 from reports.findings import findings
 from reports.gate_table import both_ways_table, gate_table
@@ -34,7 +36,9 @@ def run_page(reading: RunReading) -> str:
         run=reading.run,
         limits_tag=reading.limits_tag,
         style_variables=style_variables([levels]),
-        findings=findings(reading.scenario_summary, reading.trial_summary),
+        findings=findings(reading.scenario_summary, reading.trial_summary, reading.comparisons),
+        ground_rules=list(ground_rules(claims_of(reading.comparisons))),
+        comparison_tables=comparison_tables(reading.comparisons),
         arrivals={facts.name: facts.arrivals for facts in recipe.workload_facts(reading)},
         standings=standings(reading),
         figures=draw_figures(reading),

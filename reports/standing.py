@@ -8,6 +8,7 @@ from typing import Literal
 
 import polars as pl
 
+from reports.claims import drift_in_words
 from reports.numbers import counted, listed
 from reports.reading import RunReading
 
@@ -35,7 +36,15 @@ def standings(reading: RunReading) -> tuple[Standing, ...]:
         gates(reading),
         limits(reading),
         requests(reading),
+        *_drift(reading),
     )
+
+
+def _drift(reading: RunReading) -> Iterator[Standing]:
+    """A warning only: that no drift was seen is no proof of a steady machine."""
+    warning = drift_in_words(reading.drifts)
+    if warning is not None:
+        yield Standing("Drift", "warn", warning)
 
 
 def _state(reading: RunReading) -> Iterator[Standing]:

@@ -16,19 +16,30 @@ from reports.scenarios import cells_of
 
 
 def headline(
-    scenario_summary: pl.DataFrame, trial_summary: pl.DataFrame, *, limits_tag: str = ""
+    scenario_summary: pl.DataFrame,
+    trial_summary: pl.DataFrame,
+    comparisons: pl.DataFrame | None = None,
+    *,
+    limits_tag: str = "",
 ) -> list[str]:
     """One paragraph a workload: what happened from the smallest pool to the largest.
 
     Acquire wait, round trip and end to end are medians over the repetitions of their means;
-    every repetition's end to end follows. `limits_tag`, such as "unlimited", stands in each.
+    every repetition's end to end follows, and the verdicts on its primary comparisons where
+    `comparisons`, a frame of the view, holds some. `limits_tag`, such as "unlimited", stands in
+    each.
     """
     tag = f" ({limits_tag})" if limits_tag else ""
     return [
         " ".join(
-            [f"{found.series.name}{tag}: {found.sentence}", found.repetitions, *found.warnings]
+            [
+                f"{found.series.name}{tag}: {found.sentence}",
+                *found.verdicts,
+                found.repetitions,
+                *found.warnings,
+            ]
         )
-        for found in findings(scenario_summary, trial_summary)
+        for found in findings(scenario_summary, trial_summary, comparisons)
     ]
 
 

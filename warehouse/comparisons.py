@@ -7,7 +7,7 @@ has such a trial nothing is estimated of that metric, and no verdict is given on
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from warehouse.conditions import (
@@ -105,13 +105,13 @@ class Measured:
     Attributes:
         experiment: the one of plan.json.
         trials: every planned trial: its row of `trials` with that of `trial_summary`.
-        limited: why a scenario is limited, by scenario.
+        limited: the scenarios that are.
         floors: the noise floors that hold for it.
     """
 
     experiment: Row
     trials: Sequence[Row]
-    limited: Mapping[str, str]
+    limited: Collection[str]
     floors: Floors
 
     @property
@@ -236,10 +236,7 @@ def _why_not(pair: Pair, found: _Blocks, barred: Mapping[str, str]) -> str | Non
 
 def _barred(measured: Measured) -> dict[str, str]:
     """Why nothing is claimed of a scenario: what it may have brought upon itself."""
-    barred = {
-        scenario: f"{scenario} is limited ({reason})"
-        for scenario, reason in measured.limited.items()
-    }
+    barred = {scenario: f"{scenario} is limited" for scenario in measured.limited}
     for row in measured.trials:
         if row["status"] == "failed" and not row["excluded"]:
             text = f"trial {row['trial']} of {row['scenario']} broke off"

@@ -63,7 +63,7 @@ def _measured(warehouse: Warehouse, run_id: str) -> Measured:
     return Measured(
         experiment=experiment,
         trials=planned.join(summary.select(new), on="trial").sort("trial").to_dicts(),
-        limited=dict(summaries.select("scenario", "limited_reasons").iter_rows()),
+        limited=summaries["scenario"].to_list(),
         floors=Floors(_floors(warehouse, documents["facts"], experiment["name"])),
     )
 

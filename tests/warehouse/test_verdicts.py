@@ -87,7 +87,7 @@ def test_what_is_not_decided_says_what_would_decide() -> None:
     for logs, floor in (([0.1], None), (EIGHT, 0.25)):
         (nothing,) = judge([Contrast(logs, 0.05, floor)])
         assert (nothing.word, nothing.needed) == ("not decided", None)
-    (small,) = judge([Contrast([0.01, -0.01, 0.02], 0.05)])
+    (small,) = judge([Contrast([0.02, -0.02, 0.03], 0.05)])
     assert small.needed is not None and 3 < small.needed < 7
 
 
