@@ -112,7 +112,7 @@ def claims_of(comparisons: pl.DataFrame | None) -> tuple[Claim, ...]:
     """The primary comparisons of a run, in their order; none before it was judged."""
     if comparisons is None or comparisons.is_empty():
         return ()
-    primary = comparisons.filter(pl.col("kind") == "primary").sort("number")
+    primary = comparisons.filter(pl.col("kind") == "primary")
     return tuple(_claim(row) for row in primary.iter_rows(named=True))
 
 

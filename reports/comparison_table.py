@@ -16,7 +16,7 @@ from reports.claims import (
     show_p,
 )
 from reports.numbers import MISSING, show_share
-from reports.reading import Facts
+from reports.reading import Facts, RunReading
 from reports.table import Column, Entry, Group, Row, Table
 
 SHOWN = (
@@ -38,8 +38,9 @@ KINDS = {
 }
 
 
-def comparison_tables(comparisons: pl.DataFrame) -> tuple[Table, ...]:
-    """Both tables, as far as there is something in them."""
+def comparison_tables(reading: RunReading) -> tuple[Table, ...]:
+    """Both tables, as far as there is something in them; workloads in the order of the page."""
+    comparisons = _in_page_order(reading)
     claims = claims_of(comparisons)
     made = [_claim_table(claims, comparisons)] if claims else []
     rest = comparisons.filter((pl.col("kind") != "primary") & pl.col("metric").is_in(SHOWN))
@@ -48,8 +49,16 @@ def comparison_tables(comparisons: pl.DataFrame) -> tuple[Table, ...]:
     return tuple(made)
 
 
+def _in_page_order(reading: RunReading) -> pl.DataFrame:
+    workloads = list(dict.fromkeys(cell.workload for cell in reading.cells))
+    place = pl.col("workload").replace_strict(
+        workloads, range(len(workloads)), return_dtype=pl.Int64
+    )
+    return reading.comparisons.sort(place, "number")
+
+
 def _claim_table(claims: tuple[Claim, ...], comparisons: pl.DataFrame) -> Table:
-    rows = comparisons.filter(pl.col("kind") == "primary").sort("number").to_dicts()
+    rows = comparisons.filter(pl.col("kind") == "primary").to_dicts()
     by_workload = groupby(zip(claims, rows, strict=True), key=lambda both: both[1]["workload"])
     groups = tuple(
         Group(workload, tuple(_claim_row(claim, row) for claim, row in members))
@@ -103,11 +112,15 @@ def _other_table(rest: pl.DataFrame, named: set[tuple[str, str]]) -> Table:
         "Every other difference, with its interval",
         (
             Column("scenario against baseline", numeric=False),
-            *(Column(metric_in_words(metric), ranged=True) for metric in shown),
+            *(
+                Column(metric_in_words(metric).removeprefix("the "), ranged=True)
+                for metric in shown
+            ),
         ),
         tuple(_other_groups(rest, named, shown)),
         "Estimates with 95 % t intervals, each for itself: of so many some exclude zero by chance, "
-        "so nothing is claimed of them. Percentiles only where enough lies beyond them.",
+        "so nothing is claimed of them. Percentiles only where enough lies beyond them; what was to "
+        "be compared stands above.",
         dense=True,
     )
 
@@ -116,7 +129,7 @@ def _other_groups(
     rest: pl.DataFrame, named: set[tuple[str, str]], shown: list[str]
 ) -> Iterator[Group]:
     rows: dict[str, dict[str, dict[str, Facts]]] = {kind: {} for kind in KINDS}
-    for row in rest.sort("number").iter_rows(named=True):
+    for row in rest.iter_rows(named=True):
         pair = row["scenario"], row["baseline"]
         kind = "primary" if row["kind"] == "other" and pair in named else row["kind"]
         name = f"{pair[0]} against {pair[1]}"

@@ -38,7 +38,7 @@ def run_page(reading: RunReading) -> str:
         style_variables=style_variables([levels]),
         findings=findings(reading.scenario_summary, reading.trial_summary, reading.comparisons),
         ground_rules=list(ground_rules(claims_of(reading.comparisons))),
-        comparison_tables=comparison_tables(reading.comparisons),
+        comparison_tables=comparison_tables(reading),
         arrivals={facts.name: facts.arrivals for facts in recipe.workload_facts(reading)},
         standings=standings(reading),
         figures=draw_figures(reading),

@@ -187,6 +187,18 @@ def test_no_mistake_in_one_part_hides_one_between_others(
             "analysis.baseline_pool_size, line 3",
             "none of",
         ),
+        (
+            "[pool]",
+            '[analysis]\nprimary = "rate_per_s"\n[pool]',
+            "analysis.primary, line 3",
+            "only closed loops",
+        ),
+        (
+            "[pool]",
+            '[analysis]\nprimary = "end_to_end_p99_ms"\n[pool]',
+            "analysis.primary, line 3",
+            "end_to_end_mean_ms",
+        ),
     ],
 )
 def test_each_kind_of_mistake(old: str, new: str, place: str, message: str, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from reports.claims import claims_of, drift_in_words, ground_rules, show_change
 from reports.findings import findings
 from reports.scenarios import cells_of, series_of
 from reports.summary import SUMMARY_HEADINGS, headline, limits_tag, summary_rows
@@ -46,6 +47,34 @@ def trials(size: int, means: list[float | None], *, slug: str = "") -> list[dict
     ]
 
 
+def comparison(size: int, **more: Any) -> dict[str, object]:
+    row: dict[str, object] = {
+        "number": size,
+        "kind": "primary",
+        "factor": "pool_size",
+        "workload": "bursts",
+        "scenario": f"bursts-pool-{size}",
+        "baseline": "bursts-pool-5",
+        "level": str(size),
+        "baseline_level": "5",
+        "metric": "end_to_end_mean_ms",
+        "blocks": 3,
+        "ratio": 1.06,
+        "adjusted_low": 0.98,
+        "adjusted_high": 1.14,
+        "noise_floor": None,
+        "relevant": 0.05,
+        "verdict": "not decided",
+        "reason": None,
+        "blocks_needed": None,
+    }
+    return row | more
+
+
+def comparison_frame(*rows: dict[str, object]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), infer_schema_length=None)
+
+
 SMALL: Means = {"acquire_wait": 26.71, "round_trip": 44.94, "end_to_end": 83.81}
 LARGE: Means = {"acquire_wait": 0.012, "round_trip": 75.52, "end_to_end": 88.62}
 
@@ -75,7 +104,7 @@ def test_the_sentence_names_the_phases_and_both_ends() -> None:
     ]
 
 
-def test_no_word_judges() -> None:
+def test_no_word_judges_before_the_run_is_judged() -> None:
     told = headline(
         *frames(
             [scenario(5, SMALL), scenario(100, LARGE)],
@@ -83,6 +112,132 @@ def test_no_word_judges() -> None:
         )
     )
     assert not [word for word in VERDICTS if word in told[0].lower()]
+
+
+def test_the_sentence_ends_with_the_verdict_and_what_it_rests_on() -> None:
+    (told,) = headline(
+        *frames(
+            [scenario(5, SMALL), scenario(20, SMALL), scenario(100, LARGE)],
+            [*trials(5, [80.0, 84.0]), *trials(20, [84.0] * 2), *trials(100, [85.0, 89.0])],
+        ),
+        comparison_frame(
+            comparison(20, verdict="worse", blocks_needed=None, blocks=8),
+            comparison(100, verdict="not decided", blocks_needed=9),
+        ),
+    )
+    assert told.startswith(
+        "bursts: from 5 to 100 connections the acquire wait went from 26.7 to 0.0 ms and the round "
+        "trip from 44.9 to 75.5 ms; end to end went from 83.8 to 88.6 ms: not decided "
+        "(3 repetitions; about 9 would be needed). 20 connections against 5, end to end +6.0 % "
+        "(−2.0 % to +14.0 %): worse (8 repetitions). End to end in each repetition: "
+    )
+
+
+def test_where_there_is_no_verdict_its_reason_stands() -> None:
+    (found,) = findings(
+        *frames(
+            [scenario(5, SMALL), scenario(100, LARGE)], [*trials(5, [80.0]), *trials(100, [85.0])]
+        ),
+        comparison_frame(comparison(100, verdict=None, reason="bursts-pool-5 is limited")),
+    )
+    assert found.sentence.endswith("83.8 to 88.6 ms: no verdict, because bursts-pool-5 is limited.")
+    assert found.verdicts == []
+
+
+def test_a_verdict_on_another_metric_names_it() -> None:
+    (found,) = findings(
+        *frames(
+            [scenario(5, SMALL), scenario(100, LARGE)], [*trials(5, [80.0]), *trials(100, [85.0])]
+        ),
+        comparison_frame(comparison(100, metric="round_trip_p90_ms", verdict="worse")),
+    )
+    assert found.sentence.endswith("and end to end from 83.8 to 88.6 ms.")
+    assert found.verdicts == [
+        "100 connections against 5, p90 of the round trip +6.0 % (−2.0 % to +14.0 %): worse "
+        "(3 repetitions)."
+    ]
+
+
+def test_a_variant_is_named_with_its_scenario() -> None:
+    (claim,) = claims_of(
+        comparison_frame(
+            comparison(5, factor="variant", level="new", baseline_level="old", ratio=None)
+        )
+    )
+    assert claim.sentence == (
+        "new against old (bursts-pool-5), end to end: not decided (3 repetitions)."
+    )
+
+
+def test_rows_that_were_not_named_beforehand_say_nothing() -> None:
+    assert claims_of(comparison_frame(comparison(100, kind="other", verdict=None))) == ()
+    assert claims_of(None) == ()
+
+
+@pytest.mark.parametrize(
+    ("floors", "rules"),
+    [
+        (
+            [None, None],
+            [
+                "A difference counts from 5 % on.",
+                "Noise floor not measured: what this host varies by on its own is not known.",
+            ],
+        ),
+        (
+            [0.08, None],
+            [
+                "A difference counts from 5 % to 8 % on.",
+                "Noise floor not measured for 1 of 2 comparisons.",
+            ],
+        ),
+        ([0.08, 0.08], ["A difference counts from 8 % on."]),
+        ([], []),
+    ],
+)
+def test_the_noise_floor_is_told(floors: list[float | None], rules: list[str]) -> None:
+    rows = [
+        comparison(size, noise_floor=floor, relevant=max(0.05, floor or 0))
+        for size, floor in zip((20, 100), floors, strict=False)
+    ]
+    claims = claims_of(comparison_frame(*rows)) if rows else ()
+    assert list(ground_rules(claims)) == rules
+
+
+def test_drift_is_told_where_it_is_to_be() -> None:
+    row = {"metric": "end_to_end_mean_ms", "change": 0.082, "p_value": 0.002, "warned": True}
+    assert drift_in_words(pl.DataFrame([row])) == (
+        "end to end moved by +8.2 % from the first trial to the last, whatever the scenario "
+        "(permutation p 0.0020)"
+    )
+    assert drift_in_words(pl.DataFrame([row | {"warned": False}])) is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (1.032, "+3.2 %"),
+        (0.96, "−4.0 %"),
+        (1.0, "0.0 %"),
+        (0.99999, "0.0 %"),
+        (3.5, "+250 %"),
+        (None, "–"),
+    ],
+)
+def test_ratios_are_told_as_changes(ratio: float | None, text: str) -> None:
+    assert show_change(ratio) == text
+
+
+def test_a_run_without_usable_repetitions_says_so_once() -> None:
+    none: Means = {"acquire_wait": None, "round_trip": None, "end_to_end": None}
+    (found,) = findings(
+        *frames(
+            [scenario(5, none, usable=0), scenario(100, none, usable=0)],
+            [*trials(5, [None] * 3), *trials(100, [None] * 3)],
+        )
+    )
+    assert found.sentence == "with 5 and 100 connections no phase has a mean."
+    assert found.warnings == ["Only 0 of 3 repetitions are usable."]
 
 
 def test_equal_ends_are_said_once() -> None:

@@ -107,9 +107,45 @@ def test_the_other_tables_hold_the_warehouse_numbers(
 
 
 def test_every_table_has_a_head_for_every_column(written: Written) -> None:
-    for table in ("latencies", "resources", "trials"):
+    made = [f"table-{name}" in written.page.heads for name in ("comparisons", "differences")]
+    more = ("comparisons", "differences") if all(made) else ()
+    for table in ("latencies", "resources", "trials", *more):
         heads = written.page.heads[f"table-{table}"]
         assert {len(row.cells) for row in written.page.rows(f"table-{table}")} == {len(heads)}
+
+
+WORDS = ("better", "worse", "no relevant difference", "not decided")
+
+
+def test_the_table_of_comparisons_holds_the_warehouse_verdicts(complete: Written) -> None:
+    primary = complete.reading.comparisons.filter(pl.col("kind") == "primary")
+    wanted = {f"{row['scenario']} {row['baseline']}": row for row in primary.to_dicts()}
+    rows = complete.page.rows("table-comparisons")
+    assert [row.key for row in rows[:2]] == [
+        "heavy-burst-pool-20 heavy-burst-pool-5",
+        "heavy-burst-pool-100 heavy-burst-pool-5",
+    ]
+    assert {row.key for row in rows} == set(wanted)
+    for row in rows:
+        for cell in row.cells:
+            if cell.name:
+                assert float(cell.value) == wanted[row.key][cell.name]
+        assert row.cells[-1].text.startswith(wanted[row.key]["verdict"])
+        assert "not measured" in row.cells[-3].text
+
+
+def test_nothing_else_has_a_verdict(complete: Written) -> None:
+    rows = complete.page.rows("table-differences")
+    assert len(rows) == 9
+    told = [cell.text for row in rows for cell in row.cells]
+    assert not [text for text in told if any(word in text for word in WORDS)]
+    for row in rows:
+        assert row.cells[0].text == row.key
+
+
+def test_before_it_is_judged_a_run_has_no_comparisons(unlimited: Written) -> None:
+    assert "table-comparisons" not in unlimited.page.heads
+    assert "no test has been made" in unlimited.page.text
 
 
 def test_every_validation_result_is_shown(with_failures: Written) -> None:
