@@ -119,8 +119,8 @@ def _other_table(rest: pl.DataFrame, named: set[tuple[str, str]]) -> Table:
         ),
         tuple(_other_groups(rest, named, shown)),
         "Estimates with 95 % t intervals, each for itself: of so many some exclude zero by chance, "
-        "so nothing is claimed of them. Percentiles only where enough lies beyond them; what was to "
-        "be compared stands above.",
+        "so nothing is claimed of them. Percentiles only where enough lies beyond them; what was "
+        "to be compared stands above.",
         dense=True,
     )
 

@@ -14,10 +14,11 @@ from typing import Any
 
 import polars as pl
 
-from warehouse.comparisons import Comparison, Floors, Measured, compare
+from warehouse.comparisons import Comparison, compare
 from warehouse.conditions import Row
 from warehouse.database import Warehouse
 from warehouse.drift import Drift, drift
+from warehouse.measured import Floors, Measured
 from warehouse.migrate import transaction, utc_now
 from warehouse.queries import run_facts, scenario_summary, trial_summary, trials
 from warehouse.statements import statement

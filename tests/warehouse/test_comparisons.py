@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from warehouse.comparisons import METRICS, RATE, Comparison, Floors, Measured, compare
+from warehouse.comparisons import METRICS, Comparison, compare
+from warehouse.measured import RATE, Floors, Measured
 
 WORKLOAD: dict[str, Any] = {"name": "loop", "arrivals": None}
 

@@ -20,7 +20,7 @@ from warehouse.database import open_warehouse
 from warehouse.derive import derive_run
 from warehouse.expectations import EXPECTATIONS, Expectation
 from warehouse.load import load_run
-from warehouse.queries import runs, validations
+from warehouse.queries import comparisons, drifts, runs, validations
 from warehouse.validate import validate_run
 from warehouse.validation_report import ValidationReport
 
@@ -279,6 +279,23 @@ def test_an_error_while_judging_is_a_failed_judgement(own_home: Path, raising: E
     assert stored["expectation"] == "raising"
     assert "could not be judged" in stored["message"]
     assert "Traceback" in stored["details"]
+
+
+def test_conclusions_that_cannot_be_drawn_are_a_failed_judgement(own_home: Path) -> None:
+    with open_warehouse(own_home) as warehouse:
+        warehouse.connection.execute("ALTER TABLE raw.drift DROP COLUMN change")
+        report = validate_run(warehouse, RUN_ID, EXPECTATIONS[:1])
+        assert warehouse.connection.execute("SELECT * FROM raw.comparison").fetchall() == []
+    assert _failures(report) == [("conclusions", None)]
+
+
+def test_judging_again_replaces_the_conclusions(own_home: Path) -> None:
+    with open_warehouse(own_home) as warehouse:
+        for _ in range(2):
+            assert validate_run(warehouse, RUN_ID, EXPECTATIONS[:1]).success
+            numbers = comparisons(warehouse, RUN_ID)["number"].to_list()
+            assert numbers == list(range(1, len(numbers) + 1))
+            assert drifts(warehouse, RUN_ID).height == 1
 
 
 def test_rows_with_nothing_to_judge_are_a_failed_judgement(own_home: Path) -> None:
