@@ -7,7 +7,7 @@ cached and never retried: a second measurement would be another attempt, and mus
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +25,7 @@ from poolexp.catalogue import load_experiment, source_of
 from poolexp.errors import PoolexpError, TrialError
 from poolexp.experiment import without_limits
 from poolexp.home import hold_home, new_run_id, prepare_home
-from poolexp.landing import write_json
+from poolexp.landing import run_directory, write_json
 from poolexp.measuring import Bench, measure
 from poolexp.plan import Plan, Trial, make_plan
 from poolexp.records import LimitsState, Source, outcome_document, plan_document
@@ -45,28 +45,31 @@ LimitsMode = Literal["auto", "required", "off"]
 class Run:
     """One run under way. A plain object on purpose: Prefect looks into data classes it is given."""
 
-    def __init__(self, plan: Plan, home: Path, bench: Bench, watch: Stopwatch) -> None:
+    def __init__(
+        self, plan: Plan, home: Path, benches: Mapping[str | None, Bench], watch: Stopwatch
+    ) -> None:
         self.plan = plan
         self.home = home
-        self.bench = bench
+        self.benches = benches
         self.watch = watch
+        self.directory = run_directory(home, plan.run_id)
 
     def record(self, plan: dict[str, Any], facts: dict[str, Any]) -> None:
         """Store the plan and the facts, before anything is measured."""
-        self.bench.run_directory.mkdir(parents=True, mode=0o700)
-        write_json(self.bench.run_directory / "plan.json", plan)
-        write_json(self.bench.run_directory / "run.json", facts)
+        self.directory.mkdir(parents=True, mode=0o700)
+        write_json(self.directory / "plan.json", plan)
+        write_json(self.directory / "run.json", facts)
         self._load()
 
     def finish(self, state: str, error: str | None = None) -> None:
         """Store how the run ended."""
         outcome = outcome_document(state, self.watch.seconds, error)
-        write_json(self.bench.run_directory / "outcome.json", outcome)
+        write_json(self.directory / "outcome.json", outcome)
         self._load()
 
     def _load(self) -> None:
         with open_warehouse(self.home) as warehouse:
-            load_plan(warehouse, self.bench.run_directory)
+            load_plan(warehouse, self.directory)
 
 
 @task(name="provision", cache_policy=NO_CACHE)
@@ -82,11 +85,11 @@ async def provision(
 @task(name="trial", task_run_name="trial {number:03d} {scenario}", cache_policy=NO_CACHE)
 async def measure_trial(number: int, scenario: str, run: Run, landing: Awaitable[None]) -> Path:
     """Measure one trial; the landing of the one before may still be going on at first."""
+    trial = run.plan.trials[number - 1]
+    bench = run.benches[trial.scenario.variant]
     try:
         # Shielded: a trial that is stopped must not stop the landing of the one before.
-        return await measure(
-            run.bench, run.plan.trials[number - 1], attempt=1, before_origin=asyncio.shield(landing)
-        )
+        return await measure(bench, trial, attempt=1, before_origin=asyncio.shield(landing))
     except TrialError as error:
         raise TrialError(f"trial {number} ({scenario}): {error.message}", TRIAL_REMEDY) from error
 
@@ -149,7 +152,7 @@ async def benchmark(
         async with AsyncExitStack() as stack:
             binaries = Path(pg_bin) if pg_bin else None
             provided = await provision(plan, place, stack, limits, binaries, out)
-            run = Run(plan, place, provided.bench, watch)
+            run = Run(plan, place, provided.benches, watch)
             run.record(plan_document(plan, Source(source, text, label)), provided.document)
             watch.lap("start_up")
             await _measure_all(run, out)

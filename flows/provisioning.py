@@ -1,10 +1,10 @@
-"""Everything that must stand before the first trial: groups, server, data, calibration, facts."""
+"""Everything that must stand before the first trial: groups, servers, data, calibration, facts."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -14,30 +14,30 @@ from typing import Any
 import psutil
 
 from flows.progress import Reporter
+from flows.servers import running_servers, values_of, variants_document
 from poolexp.calibration import Calibration, calibrate_workload
 from poolexp.cgroups import Group, control_groups
-from poolexp.databases.embedded import embedded_server
-from poolexp.databases.facts import query_plan, server_facts
 from poolexp.databases.server import Server
-from poolexp.datasets import load_dataset
-from poolexp.errors import ExperimentError, LimitsError, Problem, StatementError
+from poolexp.errors import LimitsError
 from poolexp.host import host_facts
 from poolexp.landing import FORMAT, run_directory
 from poolexp.measuring import Bench
 from poolexp.pinning import Pinning, make_pinning
 from poolexp.plan import Plan
 from poolexp.records import LimitsState, now
-
-GROUPS = ("database", "generator", "harness")
+from poolexp.variants import WantedServer, wanted_servers
 
 Groups = Mapping[str, Group]
 
 
 @dataclass(frozen=True, slots=True)
 class Provision:
-    """What stands: the bench for the trials, and what run.json says about it."""
+    """What stands: a bench for the trials of each variant, and what run.json says about it.
 
-    bench: Bench
+    Where the experiment has no variants there is one bench, under None.
+    """
+
+    benches: Mapping[str | None, Bench]
     limits: LimitsState
     document: dict[str, Any]
 
@@ -53,56 +53,79 @@ async def provisioned(
         DatabaseError: the server or its data cannot be had.
         ExperimentError: the server does not accept a statement.
     """
-    database, design = plan.experiment.database, plan.experiment.design
-    pinning = make_pinning(plan.experiment.generator.processes) if design.pinning else Pinning()
-    with _limited_groups(plan, limits) as (groups, state):
+    experiment = plan.experiment
+    pinned = experiment.design.pinning
+    pinning = make_pinning(experiment.generator.processes) if pinned else Pinning()
+    wanted = wanted_servers(experiment.variant, experiment.database.settings, pg_bin)
+    with _limited_groups(plan, limits, wanted) as (groups, state):
         if state.warning:
             reporter.say(state.warning)
         _adopt_this_process(groups)
         reporter.begin("starting PostgreSQL")
-        async with embedded_server(
-            group=groups.get("database"),
-            max_connections=database.max_connections,
-            settings=database.settings,
-            pg_bin=pg_bin,
-            cpus=pinning.database,
-        ) as server:
-            dataset = await load_dataset(server, database.dataset)
-            plans = await _query_plans(plan, server)
-            calibrations = await _calibrate(plan, server, home, reporter)
+        async with running_servers(experiment, wanted, groups, pinning) as running:
+            # The same values for all: a server that is slower must be seen to be slower.
+            calibrations = await _calibrate(plan, running[0].server, home, reporter)
+            values = values_of(experiment, calibrations)
             document = {
                 **_facts(plan, state),
                 "pinning": asdict(pinning),
                 "host": host_facts(),
-                "database": {"kind": database.kind, **await server_facts(server)},
-                "dataset": asdict(dataset),
+                **running[0].facts,
                 "calibrations": [
                     {"workload": workload, **asdict(calibration)}
                     for workload, calibration in calibrations.items()
                 ],
-                "plans": plans,
+                **variants_document(experiment, running, values),
             }
-            found = {name: calibration.found for name, calibration in calibrations.items()}
             directory = run_directory(home, plan.run_id)
-            bench = Bench(
-                plan.run_id, directory, plan.experiment, server, groups, found, pinning.generator
-            )
-            yield Provision(bench, state, document)
+            benches = {
+                variant: Bench(
+                    plan.run_id,
+                    directory,
+                    experiment,
+                    each.server,
+                    _groups_of(each.wanted, groups),
+                    values[variant],
+                    pinning.generator,
+                )
+                for each in running
+                for variant in each.wanted.variants
+            }
+            yield Provision(benches, state, document)
+
+
+def _groups_of(wanted: WantedServer, groups: Groups) -> Groups:
+    """The groups as a trial on this server sees them.
+
+    The groups of other servers are none of its own: what those use counts as foreign.
+    """
+    if not groups:
+        return {}
+    return {
+        "database": groups[wanted.group],
+        "generator": groups["generator"],
+        "harness": groups["harness"],
+    }
 
 
 def require_limits(plan: Plan) -> None:
     """Raise LimitsError if the plan's limits cannot be set here; leave nothing behind."""
-    with _limited_groups(plan, "required"):
+    experiment = plan.experiment
+    wanted = wanted_servers(experiment.variant, experiment.database.settings, None)
+    with _limited_groups(plan, "required", wanted):
         pass
 
 
 @contextmanager
-def _limited_groups(plan: Plan, mode: str) -> Iterator[tuple[Groups, LimitsState]]:
+def _limited_groups(
+    plan: Plan, mode: str, wanted: Sequence[WantedServer]
+) -> Iterator[tuple[Groups, LimitsState]]:
     """The control groups of the run, or none where they cannot be had and need not be."""
     asked = [limit for trial in plan.trials for limit in trial.scenario.limits.values() if limit]
     with ExitStack() as stack:
         try:
-            groups = stack.enter_context(control_groups(plan.run_id, GROUPS))
+            names = (*(server.group for server in wanted), "generator", "harness")
+            groups = stack.enter_context(control_groups(plan.run_id, names))
             for limit in dict.fromkeys(asked):
                 groups["database"].set_limit(limit)
             groups["database"].set_limit(None)
@@ -137,19 +160,6 @@ async def _calibrate(
                 server, workload, store=home / "calibration.json"
             )
     return found
-
-
-async def _query_plans(plan: Plan, server: Server) -> dict[str, list[str]]:
-    """The plan of every statement; those that the server does not accept are told all at once."""
-    plans, problems = {}, []
-    for number, workload in enumerate(plan.experiment.workload, start=1):
-        try:
-            plans[workload.name] = await query_plan(server, workload.statement.sql)
-        except StatementError as error:
-            problems.append(Problem(f"workload[{number}].sql", error.message))
-    if problems:
-        raise ExperimentError(plan.experiment.name, problems)
-    return plans
 
 
 def _facts(plan: Plan, state: LimitsState) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from poolexp.contradictions import contradictions
 from poolexp.errors import ExperimentError, Problem, UsageError
 from poolexp.experiment import Experiment, Place
 from poolexp.replay import read_replay
+from poolexp.variants import PROGRAMS
 
 _BUILT_IN = resources.files("poolexp") / "experiments"
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
@@ -100,6 +101,7 @@ def parse_experiment(document: dict[str, Any], *, source: str, text: str = "") -
     """
     problems: list[tuple[Place, str]] = []
     document = _with_replays(document, Path(source).parent, problems)
+    document = _with_programs(document, Path(source).parent, problems)
     experiment = _validate(document, problems)
     if experiment is None:
         experiment = _validate(_mended(document, [place for place, _ in problems]), [])
@@ -141,6 +143,29 @@ def _with_replays(
 _FILLED_IN = {"offsets_ns", "sha256"}
 
 
+def _with_programs(
+    document: dict[str, Any], folder: Path, problems: list[tuple[Place, str]]
+) -> dict[str, Any]:
+    """The document with each variant's folder of programs found, and looked into."""
+    read = copy.deepcopy(document)
+    variants = read.get("variant")
+    for index, variant in enumerate(variants if isinstance(variants, list) else []):
+        if not isinstance(variant, dict):
+            continue
+        if "programs" in variant:
+            problems.append((("variant", index, "programs"), "the folder is given with pg_bin"))
+            del variant["programs"]
+        if isinstance(variant.get("pg_bin"), str):
+            programs = (folder / variant["pg_bin"]).resolve()
+            variant["programs"] = programs
+            missing = [name for name in PROGRAMS if not (programs / name).is_file()]
+            if missing:
+                problems.append(
+                    (("variant", index, "pg_bin"), f"{programs} holds no program {missing[0]}")
+                )
+    return read
+
+
 def _validate(document: dict[str, Any], problems: list[tuple[Place, str]]) -> Experiment | None:
     try:
         return Experiment.model_validate(document)
@@ -165,12 +190,14 @@ def _mended(document: dict[str, Any], places: list[Place]) -> dict[str, Any]:
     that is wrong gives way to its default; a workload to one that cannot be wrong.
     """
     mended = {"name": "mended", **copy.deepcopy(document)}
-    workloads = mended.get("workload")
-    mended["workload"] = workloads if isinstance(workloads, list) else [workloads]
+    for table in ("workload", "variant"):
+        found = mended.get(table, [])
+        mended[table] = found if isinstance(found, list) else [found]
     for place in places:
         match place:
-            case ("workload", int(index), *_):
-                mended["workload"][index] = {"name": f"mended-{index}", **_STAND_IN}
+            case ("workload" | "variant" as table, int(index), *_):
+                stand_in = _STAND_IN if table == "workload" else {}
+                mended[table][index] = {"name": f"mended-{index}", **stand_in}
             case ("workload",):
                 mended["workload"] = [{"name": "mended", **_STAND_IN}]
             case ("name", *_):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from poolexp.databases.settings import may_be_set
 from poolexp.experiment import Experiment, Place
 from poolexp.workload import ReplayedArrivals, Workload
 
@@ -24,6 +25,8 @@ def contradictions(experiment: Experiment) -> Contradictions:
     yield from _keys(experiment)
     yield from _shares(experiment)
     yield from _trials(experiment)
+    yield from _variants(experiment)
+    yield from _names(experiment)
     for index, workload in enumerate(experiment.workload):
         yield from _extent(experiment, workload, ("workload", index))
 
@@ -120,6 +123,46 @@ def _trials(experiment: Experiment) -> Contradictions:
             ("design", "repetitions"),
             f"the plan would have {trials:,} trials; at most {MAXIMUM_TRIALS:,} are accepted",
         )
+
+
+def _variants(experiment: Experiment) -> Contradictions:
+    names = [variant.name for variant in experiment.variant]
+    for index, variant in enumerate(experiment.variant):
+        if variant.name in names[:index]:
+            yield ("variant", index, "name"), f"{variant.name} is used twice"
+        if variant.work != 1:
+            yield from _work(experiment, ("variant", index, "work"))
+        for setting in variant.settings:
+            if not may_be_set(setting):
+                yield ("variant", index, "settings", setting), "it cannot be changed for our server"
+    conditions = [variant.condition for variant in experiment.variant]
+    if experiment.aa is not None and len(set(conditions)) == len(conditions):
+        yield ("aa",), "it needs two variants that differ in nothing but their names"
+
+
+def _work(experiment: Experiment, place: Place) -> Contradictions:
+    measured = {scenario.workload for scenario in experiment.scenarios()}
+    for workload in experiment.workload:
+        if workload.name in measured and workload.calibrated is None:
+            yield (
+                place,
+                f"{workload.name} has no calibrated parameter whose work could be changed",
+            )
+
+
+def _names(experiment: Experiment) -> Contradictions:
+    known = [cell.slug for cell in experiment.cells()]
+    for index, slug in enumerate(experiment.design.only):
+        if slug not in known:
+            yield (
+                ("design", "only", index),
+                f"{slug} is none of the scenarios {', '.join(known[:12])}"
+                + (" and more" if len(known) > 12 else ""),
+            )
+    names = [scenario.slug for scenario in experiment.scenarios()]
+    if len(names) != len(set(names)) and len(set(known)) == len(known):
+        twice = next(name for index, name in enumerate(names) if name in names[:index])
+        yield ("variant",), f"two scenarios would both be called {twice}: rename a variant"
 
 
 def _extent(experiment: Experiment, workload: Workload, place: Place) -> Contradictions:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from poolexp.cgroups import CpuLimit
 from poolexp.scenario import PoolSetting, Scenario
-from poolexp.tables import Factor, Name, Positive, Table
+from poolexp.tables import Factor, Name, Positive, Table, as_tuple
+from poolexp.variants import Variant
 from poolexp.workload import Workload
 
 Outcome = Literal["done", "acquire_timeout", "query_timeout", "error", "not_sent"]
@@ -72,6 +74,8 @@ class Design(Table):
     """How long after the window the last requests are waited for before they are given up."""
     pinning: bool = False
     """Whether generator and database get CPUs of their own."""
+    only: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = ()
+    """Slugs (without a variant) of the only scenarios to be measured; all where there are none."""
 
 
 class Database(Table):
@@ -117,6 +121,15 @@ class Analysis(Table):
     """The least difference that matters, as a share."""
 
 
+class SameTwice(Table):
+    """An A/A: the run measures how far two conditions that are the same come apart by chance.
+
+    `experiment` is the name of the one whose noise that is.
+    """
+
+    experiment: Name
+
+
 class Validation(Table):
     """What a run must satisfy beyond completeness."""
 
@@ -133,11 +146,22 @@ class Experiment(Table):
     generator: Generator = Generator()
     pool: Pool
     workload: Annotated[Factor[Workload], Field(min_length=1)]
+    variant: Annotated[tuple[Variant, ...], BeforeValidator(as_tuple)] = ()
     analysis: Analysis = Analysis()
     validation: Validation = Validation()
+    aa: SameTwice | None = None
 
     def scenarios(self) -> Iterator[Scenario]:
-        """The cross product of workloads and factors, in the order of the file."""
+        """The cells that are to be measured, in the order of the file, each with all variants."""
+        for cell in self.cells():
+            if not self.design.only or cell.slug in self.design.only:
+                for variant in self.variant:
+                    yield replace(cell, variant=variant.name)
+                if not self.variant:
+                    yield cell
+
+    def cells(self) -> Iterator[Scenario]:
+        """The cross product of workloads and factors, in the order of the file, with no variant."""
         limits = self.database.limits, self.generator.limits
         vary = any(len(levels) > 1 for levels in limits)
         loads = [(each.name, workers) for each in self.workload for workers in each.concurrencies]
@@ -173,10 +197,22 @@ class Experiment(Table):
         """The workload of that name."""
         return {workload.name: workload for workload in self.workload}[name]
 
+    def find_variant(self, name: str | None) -> Variant | None:
+        """The variant of that name."""
+        return {variant.name: variant for variant in self.variant}.get(name or "")
+
     @property
     def digest(self) -> str:
-        """SHA-256 of everything the file says, in a canonical form."""
-        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        """SHA-256 of everything the file says, in a canonical form.
+
+        Keys that came later count only where they are used: the digest of a file that an older
+        version measured stays what it was.
+        """
+        said = self.model_dump(mode="json")
+        for table, key in ((said, "variant"), (said, "aa"), (said["design"], "only")):
+            if not table[key]:
+                del table[key]
+        text = json.dumps(said, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
 

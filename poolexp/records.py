@@ -124,6 +124,7 @@ def planned_trial(trial: Trial) -> Document:
         "block": trial.block,
         "position": trial.position,
         "scenario": scenario.slug,
+        "variant": scenario.variant,
         "workload": scenario.workload,
         "pool_size": scenario.pool.size,
         "concurrency": scenario.concurrency,

@@ -30,6 +30,8 @@ class Scenario:
     limits_vary: bool = False
     concurrency: int | None = None
     """Workers of a closed loop; None where requests arrive at planned times."""
+    variant: str | None = None
+    """The name of the experiment's variant; None where it has none."""
 
     @property
     def limits(self) -> dict[str, CpuLimit | None]:
@@ -38,7 +40,12 @@ class Scenario:
 
     @property
     def slug(self) -> str:
-        """A name for the cell, the same in every run: `heavy-burst-pool-5`."""
+        """A name for the cell, the same in every run: `heavy-burst-pool-5`, or `...-5-newer`."""
+        return self.cell if self.variant is None else f"{self.cell}-{self.variant}"
+
+    @property
+    def cell(self) -> str:
+        """The slug without the variant: what the variants of a scenario share."""
         parts = [self.workload, f"pool-{self.pool.size}"]
         if self.concurrency is not None:
             parts.append(f"workers-{self.concurrency}")

@@ -15,11 +15,12 @@ class Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-def _as_tuple(value: Any) -> Any:  # noqa: ANN401 - it sees whatever a file holds
+def as_tuple(value: Any) -> Any:  # noqa: ANN401 - it sees whatever a file holds
+    """Make a single value a list of one."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
-Factor = Annotated[tuple[T, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
+Factor = Annotated[tuple[T, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 """One level or a list of levels; a list makes the field a factor."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]

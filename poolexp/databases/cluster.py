@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from poolexp.databases.children import (
     tail,
 )
 from poolexp.databases.server import Secret
+from poolexp.databases.settings import may_be_set
 from poolexp.errors import DatabaseError
 from poolexp.privileges import User, run_as
 
@@ -34,24 +34,6 @@ _HBA = f"""\
 host    all       all   {HOST}/32  scram-sha-256
 """
 
-# What a person may not set: it would open the server to others, or contradict what we record.
-_OURS = frozenset(
-    {
-        "config_file",
-        "data_directory",
-        "hba_file",
-        "ident_file",
-        "include",
-        "include_dir",
-        "include_if_exists",
-        "listen_addresses",
-        "max_connections",
-        "password_encryption",
-        "port",
-        "unix_socket_directories",
-    }
-)
-
 
 def server_settings(
     max_connections: int, wanted: Mapping[str, str], *, major: int
@@ -63,10 +45,10 @@ def server_settings(
     Raises DatabaseError for a name that is not a person's to set, or is none.
     """
     for name in wanted:
-        if name.lower() in _OURS or not re.fullmatch(r"[A-Za-z_][\w.]*", name):
+        if not may_be_set(name):
             raise DatabaseError(
                 f"the setting {name!r} cannot be changed for an embedded server",
-                "Remove it from the experiment's [database] settings.",
+                "Remove it from the experiment's settings.",
             )
     return {
         # A connection's sixth execution may else switch from custom plans to a generic one, which
