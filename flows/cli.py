@@ -19,11 +19,13 @@ from typing import Annotated, Any
 import typer
 
 from flows import terminal
+from flows.aa import show_aa, write_aa_experiment
 from flows.benchmark_result import Finished
 from flows.console import OutputFormat, make_console, show_frame
 from flows.prefect_server import prefect_api
 from flows.provisioning import require_limits
 from flows.signals import StoppedBySignalError, run_until_signal
+from poolexp.aa import AaDesign
 from poolexp.catalogue import built_in_names, load_experiment, source_of
 from poolexp.errors import BusyError, ExperimentError, PoolexpError, UsageError
 from poolexp.home import new_run_id, prepare_home, refuse_if_busy
@@ -139,6 +141,7 @@ def _tell(home: Path, finished: Finished) -> bool:
     """Print what a run came to; whether every scenario has a usable trial."""
     with open_warehouse(home, read_only=True) as warehouse:
         terminal.show_run(make_console(), warehouse, finished.run_id)
+        show_aa(make_console(), warehouse, finished.run_id)
         unusable = terminal.read_gating(warehouse, finished.run_id).unusable
     terminal.show_end(make_console(), finished)
     return not unusable
@@ -152,6 +155,41 @@ async def _benchmark(home: Path, **parameters: Any) -> Finished:  # noqa: ANN401
 
         finished: Finished = await benchmark(home=str(home), **parameters)
         return finished
+
+
+@app.command()
+def aa(
+    experiment: ExperimentArgument = "pool-lab",
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option(help="Which one, as `poolexp plan` names it; may be repeated."),
+    ] = None,
+    pairs: Annotated[
+        int, typer.Option(min=6, max=1000, help="Blocks, each with both twins once.")
+    ] = 20,
+    power: Annotated[
+        bool, typer.Option("--power", help="Measure 10 % and 25 % more real work as well.")
+    ] = False,
+    measure_s: Annotated[
+        float | None, typer.Option("--measure-s", min=0.1, help="Length of a window, in seconds.")
+    ] = None,
+    home: HomeOption = Path("var"),
+    seed: SeedOption = None,
+    limits: Annotated[LimitsMode, typer.Option(help="As for `run`.")] = LimitsMode.AUTO,
+) -> None:
+    """Measure the noise: equal conditions under blind names, and how often they are told apart."""
+    wanted = AaDesign(tuple(scenario or ()), pairs, power, measure_s)
+    place = prepare_home(home)
+    path = write_aa_experiment(experiment, wanted, place, seed=seed)
+    chosen = load_experiment(str(path))
+    if limits is LimitsMode.REQUIRED:
+        require_limits(make_plan(chosen, new_run_id()))
+    refuse_if_busy(place)
+    finished = run_until_signal(
+        _benchmark(place, experiment=str(path), limits=limits.value, label=chosen.name)
+    )
+    usable = _tell(place, finished)
+    raise typer.Exit(0 if finished.validation.success and usable else INVALID)
 
 
 @app.command()
@@ -196,7 +234,9 @@ def runs(home: HomeOption = Path("var")) -> None:
 def show(run: RunArgument = "latest", home: HomeOption = Path("var")) -> None:
     """Show one run's summary in the terminal."""
     with open_warehouse(home, read_only=True) as warehouse:
-        terminal.show_run(make_console(), warehouse, resolve_run(warehouse, run))
+        run_id = resolve_run(warehouse, run)
+        terminal.show_run(make_console(), warehouse, run_id)
+        show_aa(make_console(), warehouse, run_id)
 
 
 @app.command()

@@ -44,12 +44,12 @@ def draw_conclusions(warehouse: Warehouse, run_id: str) -> None:
         _store_drift(warehouse, run_id, measured.primary, found)
 
 
-def draw_conclusions_again(warehouse: Warehouse, host_key: str) -> list[str]:
-    """The same for all runs of a host that have conclusions, as after measuring its noise floor.
+def draw_conclusions_again(warehouse: Warehouse, host_key: str, experiment: str) -> list[str]:
+    """The same for all runs of a host and experiment that have conclusions, after an A/A of it.
 
     Returns their ids, the oldest first.
     """
-    rows = warehouse.connection.execute(statement("concluded_runs"), [host_key]).fetchall()
+    rows = warehouse.connection.execute(statement("concluded_runs"), [host_key, experiment]).fetchall()
     for (run_id,) in rows:
         draw_conclusions(warehouse, run_id)
     return [run_id for (run_id,) in rows]

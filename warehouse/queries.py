@@ -137,6 +137,17 @@ def latency_quantiles(
     return _frame(warehouse, statement("latency_quantiles"), list(probabilities), run_id)
 
 
+def noise_floors_of_run(warehouse: Warehouse, run_id: str) -> pl.DataFrame:
+    """The noise floors that an A/A run measured, in the order in which it was asked."""
+    sql = "SELECT * FROM noise_floors WHERE aa_run_id = ?"
+    return _frame(warehouse, sql, run_id)
+
+
+def aa_results(warehouse: Warehouse, run_id: str) -> pl.DataFrame:
+    """How often an A/A run's comparisons came to a verdict; no rows for any other run."""
+    return _frame(warehouse, "SELECT * FROM aa_results WHERE run_id = ?", run_id)
+
+
 def dictionary(warehouse: Warehouse) -> pl.DataFrame:
     """Every column of the views for people, in order: relation, column, type, comment."""
     return _frame(warehouse, statement("dictionary"))

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from poolexp.errors import UsageError
+from warehouse.aa import measure_noise
 from warehouse.conclusions import draw_conclusions
 from warehouse.database import Warehouse
 from warehouse.expectations import EXPECTATIONS, Expectation
@@ -39,6 +40,8 @@ def validate_run(
 ) -> ValidationReport:
     """Judge a run, draw its conclusions, and store both; an error in either is a failed judgement.
 
+    The noise that a valid A/A run measured counts from then on for all runs of its experiment.
+
     Raises:
         UsageError: there is no such run.
     """
@@ -49,6 +52,8 @@ def validate_run(
         except Exception as error:
             results = (_unjudged("validation", "the run can be judged", error),)
     try:
+        if all(result.success for result in results):
+            measure_noise(warehouse, run_id)
         draw_conclusions(warehouse, run_id)
     except Exception as error:
         results = (*results, _unjudged("conclusions", "conclusions can be drawn", error))

@@ -1,0 +1,30 @@
+-- What A/A runs came to: how often equal conditions were told apart, and unequal ones were.
+
+CREATE TABLE raw.aa_result (
+    run_id            VARCHAR NOT NULL,
+    host_key          VARCHAR NOT NULL,
+    experiment        VARCHAR NOT NULL,
+    scenario          VARCHAR NOT NULL,
+    metric            VARCHAR NOT NULL,
+    variant           VARCHAR NOT NULL,
+    baseline          VARCHAR NOT NULL,
+    work              DOUBLE NOT NULL,
+    blocks            INTEGER NOT NULL,
+    pairs             INTEGER NOT NULL,
+    ratio             DOUBLE NOT NULL,
+    ratio_low         DOUBLE,
+    ratio_high        DOUBLE,
+    sd_log_ratio      DOUBLE,
+    delta             DOUBLE NOT NULL,
+    noise_floor       DOUBLE,
+    comparisons       INTEGER NOT NULL,
+    decided           INTEGER NOT NULL,
+    indicated         INTEGER NOT NULL,
+    share             DOUBLE,
+    share_low         DOUBLE,
+    share_high        DOUBLE,
+    subsets           INTEGER NOT NULL,
+    subsets_decided   INTEGER NOT NULL,
+    subsets_indicated INTEGER NOT NULL,
+    measured_at       TIMESTAMP NOT NULL
+);
