@@ -78,7 +78,9 @@ def show_aa(console: Console, warehouse: Warehouse, run_id: str) -> None:
             _show_calls(console, title, unequal.to_dicts())
 
 
-def _show_floors(console: Console, scenario: str, floors: pl.DataFrame, twins: pl.DataFrame) -> None:
+def _show_floors(
+    console: Console, scenario: str, floors: pl.DataFrame, twins: pl.DataFrame
+) -> None:
     counts = floors["blocks"].unique().sort().to_list()
     heads = ("metric", "sd of log ratio", *(f"{count} blocks" for count in counts))
     table = make_table(
@@ -102,7 +104,7 @@ def _show_calls(console: Console, title: str, rows: Sequence[Row]) -> None:
     table = make_table(
         f"{title}: of disjoint comparisons those with a verdict, with its 95 % bounds (Clopper "
         "and Pearson); and of choices of blocks that share trials",
-        ("metric", "blocks", "verdicts", "indicated", "of", "bounds", "choices", "verdicts", "ind."),
+        ("metric", "blocks", "decided", "indicated", "of", "bounds", "of", "decided", "indicated"),
     )
     for row in rows:
         add(

@@ -135,6 +135,10 @@ def _variants(experiment: Experiment) -> Contradictions:
         for setting in variant.settings:
             if not may_be_set(setting):
                 yield ("variant", index, "settings", setting), "it cannot be changed for our server"
+    baseline = experiment.analysis.baseline_variant
+    if baseline is not None and baseline not in names:
+        known = f"none of the variants {', '.join(names)}" if names else "given, but no variant is"
+        yield ("analysis", "baseline_variant"), f"{baseline} is {known}"
     conditions = [variant.condition for variant in experiment.variant]
     if experiment.aa is not None and len(set(conditions)) == len(conditions):
         yield ("aa",), "it needs two variants that differ in nothing but their names"

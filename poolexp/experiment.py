@@ -197,10 +197,6 @@ class Experiment(Table):
         """The workload of that name."""
         return {workload.name: workload for workload in self.workload}[name]
 
-    def find_variant(self, name: str | None) -> Variant | None:
-        """The variant of that name."""
-        return {variant.name: variant for variant in self.variant}.get(name or "")
-
     @property
     def digest(self) -> str:
         """SHA-256 of everything the file says, in a canonical form.
@@ -209,7 +205,12 @@ class Experiment(Table):
         version measured stays what it was.
         """
         said = self.model_dump(mode="json")
-        for table, key in ((said, "variant"), (said, "aa"), (said["design"], "only")):
+        for table, key in (
+            (said, "variant"),
+            (said, "aa"),
+            (said["design"], "only"),
+            (said["analysis"], "baseline_variant"),
+        ):
             if not table[key]:
                 del table[key]
         text = json.dumps(said, sort_keys=True, separators=(",", ":"))

@@ -49,7 +49,9 @@ def draw_conclusions_again(warehouse: Warehouse, host_key: str, experiment: str)
 
     Returns their ids, the oldest first.
     """
-    rows = warehouse.connection.execute(statement("concluded_runs"), [host_key, experiment]).fetchall()
+    rows = warehouse.connection.execute(
+        statement("concluded_runs"), [host_key, experiment]
+    ).fetchall()
     for (run_id,) in rows:
         draw_conclusions(warehouse, run_id)
     return [run_id for (run_id,) in rows]

@@ -81,9 +81,7 @@ class Called:
 
 
 def halves(pairs: Sequence[BlockPair]) -> tuple[list[BlockPair], list[BlockPair]]:
-    """Pairs for the floor, and pairs for the false verdicts: blocks in turn, so that both halves
-    span the run.
-    """
+    """Pairs for the floor, and for the false verdicts: in turn, so that both span the run."""
     ordered = sorted(pairs, key=lambda pair: pair.block)
     return ordered[0::2], ordered[1::2]
 
