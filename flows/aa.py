@@ -17,6 +17,7 @@ from poolexp.catalogue import load_experiment, parse_experiment, source_of
 from poolexp.toml_text import toml_text
 from reports.numbers import show, show_share
 from warehouse import queries
+from warehouse.aa import METRICS
 from warehouse.database import Warehouse
 
 Row = Mapping[str, Any]
@@ -65,7 +66,10 @@ def show_aa(console: Console, warehouse: Warehouse, run_id: str) -> None:
     floors = queries.noise_floors_of_run(warehouse, run_id)
     results = queries.aa_results(warehouse, run_id)
     if results.is_empty():
+        if queries.run_facts(warehouse, run_id)["plan"]["experiment"].get("aa"):
+            console.print("No noise was measured: the run is not valid, or has no usable block.")
         return
+    console.print()
     for (scenario,), own in results.group_by("scenario", maintain_order=True):
         told = floors.filter(pl.col("scenario") == scenario)
         twins = own.filter(pl.col("work") == 1)
@@ -74,8 +78,8 @@ def show_aa(console: Console, warehouse: Warehouse, run_id: str) -> None:
         for (work,), unequal in own.filter(pl.col("work") != 1).group_by(
             "work", maintain_order=True
         ):
-            title = f"{work:g} times the work (power)"
-            _show_calls(console, title, unequal.to_dicts())
+            _show_calls(console, f"{work:g} times the work (power)", unequal.to_dicts())
+    console.print("The other metrics: the view aa_results.", highlight=False)
 
 
 def _show_floors(
@@ -101,16 +105,18 @@ def _floor_words(row: Row) -> str:
 
 
 def _show_calls(console: Console, title: str, rows: Sequence[Row]) -> None:
+    """The primary metric alone; the view has the others."""
+    primary = [row for row in rows if row["metric"] == METRICS[0]]
     table = make_table(
-        f"{title}: of disjoint comparisons those with a verdict, with its 95 % bounds (Clopper "
-        "and Pearson); and of choices of blocks that share trials",
-        ("metric", "blocks", "decided", "indicated", "of", "bounds", "of", "decided", "indicated"),
+        f"{title}, {METRIC_WORDS[METRICS[0]]}: of disjoint comparisons those with a verdict, "
+        "with 95 % bounds (Clopper and Pearson); of choices of blocks that share trials",
+        ("blocks", "decided", "indicated", "of", "bounds", "of", "decided", "indicated"),
+        text_columns=0,
     )
-    for row in rows:
+    for row in primary:
         add(
             table,
             (
-                METRIC_WORDS[row["metric"]],
                 row["blocks"],
                 row["decided"],
                 row["indicated"],
@@ -122,12 +128,7 @@ def _show_calls(console: Console, title: str, rows: Sequence[Row]) -> None:
             ),
         )
     console.print(table)
-    for metric, ratio in {row["metric"]: row for row in rows}.items():
-        if metric == "end_to_end_mean_ms":
-            ends = f"{show(ratio['ratio_low'], 3)} to {show(ratio['ratio_high'], 3)}"
-            console.print(
-                plain(
-                    f"  {ratio['variant']} / {ratio['baseline']}, {METRIC_WORDS[metric]}: "
-                    f"{show(ratio['ratio'], 3)} ({ends}) over all blocks."
-                )
-            )
+    for row in primary[:1]:
+        ends = f"{show(row['ratio_low'], 3)} to {show(row['ratio_high'], 3)}"
+        ratio = f"{show(row['ratio'], 3)} ({ends})"
+        console.print(plain(f"  {row['variant']} / {row['baseline']}: {ratio} over all blocks."))

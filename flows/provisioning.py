@@ -153,8 +153,9 @@ async def _calibrate(
     plan: Plan, server: Server, home: Path, reporter: Reporter
 ) -> dict[str, Calibration]:
     found = {}
+    measured = {trial.scenario.workload for trial in plan.trials}
     for workload in plan.experiment.workload:
-        if workload.calibrated is not None:
+        if workload.calibrated is not None and workload.name in measured:
             reporter.begin(f"calibrating {workload.name}")
             found[workload.name] = await calibrate_workload(
                 server, workload, store=home / "calibration.json"

@@ -77,6 +77,7 @@ def aa_document(
     """
     made = copy.deepcopy(dict(document))
     made["name"] = f"{experiment.name[:61]}-aa"
+    made["question"] = f"How far do equal conditions of {experiment.name} come apart?"
     made["aa"] = {"experiment": experiment.name}
     design = made.setdefault("design", {})
     design["repetitions"] = wanted.pairs

@@ -168,6 +168,9 @@ def _write_trial(
     arrivals = schedule_for(plan.experiment, workload.name, trial.seed)
     assert arrivals is not None, "closed loops are not modelled"
     cost_ms = workload.calibrated[1].calibrate_cpu_ms if workload.calibrated else 0.18
+    cost_ms *= {each.name: each.work for each in plan.experiment.variant}.get(
+        trial.scenario.variant or "", 1.0
+    )
     rows = _spoil(serve(arrivals, trial, cost_ms, random), trial, spoiling)
     counters = [] if spoiling.unlimited else list(read_counters(arrivals, trial, cost_ms, random))
     counters = spoiling.edit_counters(trial, counters)
