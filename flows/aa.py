@@ -87,11 +87,13 @@ def _show_floors(
 ) -> None:
     counts = floors["blocks"].unique().sort().to_list()
     heads = ("metric", "sd of log ratio", *(f"{count} blocks" for count in counts))
-    table = make_table(
-        f"{scenario}: noise floor for so many blocks, the 95th percentile of the difference "
-        "between equal conditions",
-        heads,
+    console.print(
+        plain(
+            f"{scenario}: noise floor, the 95th percentile of the difference between equal "
+            "conditions over so many blocks"
+        )
     )
+    table = make_table("", heads)
     spreads = dict(twins.select("metric", "sd_log_ratio").iter_rows())
     for (metric,), own in floors.group_by("metric", maintain_order=True):
         at = {row["blocks"]: row for row in own.iter_rows(named=True)}
@@ -107,9 +109,14 @@ def _floor_words(row: Row) -> str:
 def _show_calls(console: Console, title: str, rows: Sequence[Row]) -> None:
     """The primary metric alone; the view has the others."""
     primary = [row for row in rows if row["metric"] == METRICS[0]]
+    console.print(
+        plain(
+            f"{title}, {METRIC_WORDS[METRICS[0]]}: of disjoint comparisons those with a verdict, "
+            "with 95 % bounds (Clopper and Pearson); of choices of blocks that share trials"
+        )
+    )
     table = make_table(
-        f"{title}, {METRIC_WORDS[METRICS[0]]}: of disjoint comparisons those with a verdict, "
-        "with 95 % bounds (Clopper and Pearson); of choices of blocks that share trials",
+        "",
         ("blocks", "decided", "indicated", "of", "bounds", "of", "decided", "indicated"),
         text_columns=0,
     )

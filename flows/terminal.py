@@ -16,6 +16,7 @@ from flows.progress import duration
 from poolexp.experiment import Experiment
 from poolexp.plan import Plan, make_plan
 from poolexp.records import planned_trial
+from poolexp.variants import Variant
 from reports.claims import claims_of, drift_in_words, ground_rules
 from reports.gating import Gating, gating
 from reports.numbers import show, show_count, show_share
@@ -72,6 +73,8 @@ def show_plan(console: Console, plan: Plan) -> None:
             ),
         )
     console.print(table)
+    for variant in plan.experiment.variant:
+        console.print(plain(_variant_text(variant)))
     design = plan.experiment.design
     console.print(
         f"{len(plan.trials)} trials of {design.warm_up_s:g} s warm-up and {design.measure_s:g} s "
@@ -79,6 +82,14 @@ def show_plan(console: Console, plan: Plan) -> None:
         f"all; {plan.planned_measured:,} requests in the windows. Seed {design.seed}.",
         highlight=False,
     )
+
+
+def _variant_text(variant: Variant) -> str:
+    """What makes a variant: `newer: pg_bin ../pg19/bin`, or that nothing does."""
+    told = [f"{name} = {value}" for name, value in variant.settings.items()]
+    told += [f"pg_bin {variant.pg_bin}"] if variant.pg_bin else []
+    told += [f"{variant.work:g} times the work"] if variant.work != 1 else []
+    return f"variant {variant.name}: {', '.join(told) or 'as the experiment says'}"
 
 
 def _limits_text(limits: dict[str, Any]) -> str:

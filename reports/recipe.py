@@ -48,9 +48,33 @@ def fact_groups(reading: RunReading) -> tuple[FactGroup, ...]:
             (f"Calibration of {_text(row.get('workload'))}", row)
             for row in facts.get("calibrations", ())
         ),
+        *_variants(facts),
         ("Seconds of the run itself", reading.outcome.get("wall_s", {})),
     )
     return tuple(FactGroup(title, tuple(flat(found))) for title, found in groups if found)
+
+
+def _variants(facts: Facts) -> Iterator[tuple[str, Facts]]:
+    """What makes each variant: its server as far as it is another than the first one's."""
+    first = facts.get("database", {})
+    for variant in facts.get("variants", ()):
+        own = variant.get("database", {})
+        unlike = {
+            name: value
+            for name, value in own.get("settings", {}).items()
+            if value != first.get("settings", {}).get(name)
+        }
+        yield (
+            f"Variant {_text(variant.get('name'))}",
+            {
+                "work": variant.get("work"),
+                "control group": variant.get("group"),
+                "PostgreSQL": own.get("version"),
+                "programs": variant.get("pg_bin"),
+                **{f"setting {name}": value for name, value in unlike.items()},
+                **{f"value {name}": value for name, value in flat(variant.get("values", {}))},
+            },
+        )
 
 
 def _pinning(facts: Facts) -> Facts:

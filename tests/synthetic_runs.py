@@ -140,6 +140,20 @@ def _facts(plan: Plan, created_at: datetime, spoiling: Spoiling) -> Document:
             workload.name: ["Aggregate", "  ->  Index Scan using pool_lab_pkey on pool_lab"]
             for workload in plan.experiment.workload
         },
+        "variants": [
+            {
+                "name": variant.name,
+                "work": variant.work,
+                "group": "database-2" if variant.settings else "database",
+                "pg_bin": None,
+                "values": {},
+                "database": {
+                    "version": "18.6",
+                    "settings": {"max_connections": "110", **variant.settings},
+                },
+            }
+            for variant in plan.experiment.variant
+        ],
     }
 
 

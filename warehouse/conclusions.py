@@ -67,8 +67,13 @@ def _measured(warehouse: Warehouse, run_id: str) -> Measured:
         experiment=experiment,
         trials=planned.join(summary.select(new), on="trial").sort("trial").to_dicts(),
         limited=summaries["scenario"].to_list(),
-        floors=Floors(_floors(warehouse, documents["facts"], experiment["name"])),
+        floors=Floors(_floors(warehouse, documents["facts"], _noise_of(experiment))),
     )
+
+
+def _noise_of(experiment: Row) -> str:
+    """The name of the experiment whose noise floor holds: of an A/A the one that it is about."""
+    return str((experiment.get("aa") or {}).get("experiment") or experiment["name"])
 
 
 def _floors(warehouse: Warehouse, facts: Row, experiment: str) -> Sequence[Row]:

@@ -24,7 +24,7 @@ SCENARIO = "heavy-burst-pool-5"
 
 def _aa_experiment() -> Experiment:
     document = tomllib.loads(source_of(QUICK)[1])
-    wanted = AaDesign(pairs=16, power=True, measure_s=1)
+    wanted = AaDesign(pairs=16, power=True, measure_s=0.5)
     made = aa_document(document, load_experiment(QUICK), wanted, Path())
     return parse_experiment(made, source="test")
 

@@ -237,9 +237,10 @@ def test_a_noise_floor_is_used_by_every_verdict(
                 [*floor, blocks, ratio, run, at],
             )
         assert noise_floors(warehouse).filter(pl.col("newest")).height == 3
-        assert draw_conclusions_again(warehouse, "another-host") == []
+        assert draw_conclusions_again(warehouse, "another-host", "small") == []
         assert read(warehouse).verdicts == before.verdicts
-        assert draw_conclusions_again(warehouse, "synthetic-host") == [RUN_ID]
+        assert draw_conclusions_again(warehouse, "synthetic-host", "another") == []
+        assert draw_conclusions_again(warehouse, "synthetic-host", "small") == [RUN_ID]
         after = read(warehouse)
     assert (before.verdicts["8"], after.verdicts["8"]) == ("worse", "not decided")
     # The newest one for as many blocks, or for the next fewer; only where it was measured.
