@@ -47,8 +47,11 @@ def _plan(*variants: dict[str, Any]) -> Plan:
 
 @pytest.fixture
 def programs(private_tmp: Path) -> Path:
-    """Other programs: a copy of the package's, where the server's user may enter."""
+    """Other programs: another version where the system has one, else a copy of the package's."""
+    if installed := sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres")):
+        return installed[0].parent
     package = wheel_directory().parents[1]
+    # Where the server's user may enter: the installation may lie in a closed directory.
     for tree in (package, package.with_name(f"{package.name}.libs")):
         if tree.is_dir():
             shutil.copytree(tree, private_tmp / "other" / tree.name, symlinks=True)
@@ -91,6 +94,11 @@ async def _see_the_servers(servers: dict[str, Server]) -> None:
     assert len({server.pid for server in servers.values()}) == 3
     found = {name: await setting(server, "work_mem") for name, server in servers.items()}
     assert found == {"base": "4MB", "memory": "33MB", "other": "4MB", "again": "4MB"}
+    versions = {name: await setting(server, "server_version") for name, server in servers.items()}
+    # Debian's says more than the number.
+    assert {name: text.split()[0] for name, text in versions.items()} == {
+        name: server.version for name, server in servers.items()
+    }
     assert {await setting(server, "jit") for server in servers.values()} == {"off"}
 
 
@@ -111,6 +119,7 @@ def _see_the_document(document: dict[str, Any], programs: Path) -> None:
     assert told["memory"]["database"]["settings"]["work_mem"] == "33MB"
     assert told["other"]["pg_bin"] == str(programs)
     assert told["other"]["plans"]["light"]
+    assert told["other"]["database"]["version"] in told["other"]["database"]["build"]
     assert document["database"] == told["base"]["database"]
 
 
