@@ -24,7 +24,7 @@ SCENARIO = "heavy-burst-pool-5"
 
 def _aa_experiment() -> Experiment:
     document = tomllib.loads(source_of(QUICK)[1])
-    wanted = AaDesign(pairs=16, power=True, measure_s=0.5)
+    wanted = AaDesign(pairs=8, power=True, measure_s=0.5)
     made = aa_document(document, load_experiment(QUICK), wanted, Path())
     return parse_experiment(made, source="test")
 
@@ -63,9 +63,9 @@ def test_floors_are_stored_and_used_by_earlier_runs(home: Path) -> None:
     assert set(found["experiment"]) == {QUICK}
     assert found["newest"].all()
     primary = found.filter(pl.col("metric") == METRICS[0]).sort("blocks")
-    assert primary["blocks"].to_list() == [3, 5, 8, 10]
+    assert primary["blocks"].to_list() == [3, 4, 5, 8, 10]
     assert primary["floor_ratio"].is_sorted(descending=True)
-    assert set(primary["pairs"]) == {8}
+    assert set(primary["pairs"]) == {4}
     assert used == primary["floor_ratio"][0]
 
 
@@ -73,11 +73,11 @@ def test_equal_conditions_are_not_told_apart_and_more_work_is_called_worse(home:
     with open_warehouse(home, read_only=True) as warehouse:
         found = aa_results(warehouse, "run-2").filter(pl.col("metric") == METRICS[0])
     twins = found.filter(pl.col("work") == 1)
-    assert twins["blocks"].to_list() == [3, 5, 8]
+    assert twins["blocks"].to_list() == [3, 4]
     assert twins["decided"].sum() == 0
-    assert set(twins["pairs"]) == {8}, "the blocks that the floor has not seen"
+    assert set(twins["pairs"]) == {4}, "the blocks that the floor has not seen"
     more = found.filter((pl.col("work") == 1.25) & (pl.col("blocks") == 8)).row(0, named=True)
-    assert (more["pairs"], more["comparisons"], more["decided"]) == (16, 2, 2)
+    assert (more["pairs"], more["comparisons"], more["decided"]) == (8, 1, 1)
     assert more["share_low"] < more["share"] == 1.0
     assert more["ratio_low"] > 1
     assert more["noise_floor"] is not None

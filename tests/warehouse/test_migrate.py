@@ -134,6 +134,7 @@ def test_the_dictionary_lists_the_views_for_people(landed_home: Path) -> None:
         "send_lag_by_position",
         "pool_use",
         "comparisons",
+        "aa_results",
         "drifts",
         "noise_floors",
         "validations",
