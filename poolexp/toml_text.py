@@ -52,9 +52,15 @@ def _value(value: object) -> str:
 
 def _key(key: str) -> str:
     bare = key.replace("-", "").replace("_", "")
-    return key if bare.isascii() and bare.isalnum() else _text(key)
+    if bare.isascii() and bare.isalnum():
+        return key
+    return json.dumps(key, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def _text(text: str) -> str:
     # JSON's escapes are TOML's, but for the one control character that JSON lets pass.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+    lines = [json.dumps(line, ensure_ascii=False)[1:-1] for line in text.split("\n")]
+    quote = '"' if len(lines) == 1 else '"""'
+    # The line break behind three opening quotes is none of the text.
+    opening = quote if len(lines) == 1 else f"{quote}\n"
+    return f"{opening}{chr(10).join(lines)}{quote}".replace("\x7f", "\\u007F")
