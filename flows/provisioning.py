@@ -14,7 +14,13 @@ from typing import Any
 import psutil
 
 from flows.progress import Reporter
-from flows.servers import running_servers, values_of, variants_document
+from flows.servers import (
+    RunningServer,
+    Values,
+    running_servers,
+    values_of,
+    variants_document,
+)
 from poolexp.calibration import Calibration, calibrate_workload
 from poolexp.cgroups import Group, control_groups
 from poolexp.databases.server import Server
@@ -71,27 +77,38 @@ async def provisioned(
                 "pinning": asdict(pinning),
                 "host": host_facts(),
                 **running[0].facts,
-                "calibrations": [
-                    {"workload": workload, **asdict(calibration)}
-                    for workload, calibration in calibrations.items()
-                ],
+                "calibrations": _calibrations_document(calibrations),
                 **variants_document(experiment, running, values),
             }
-            directory = run_directory(home, plan.run_id)
             benches = {
-                variant: Bench(
-                    plan.run_id,
-                    directory,
-                    experiment,
-                    each.server,
-                    _groups_of(each.wanted, groups),
-                    values[variant],
-                    pinning.generator,
-                )
+                variant: _bench(plan, home, each, groups, values[variant], pinning)
                 for each in running
                 for variant in each.wanted.variants
             }
             yield Provision(benches, state, document)
+
+
+def _bench(
+    plan: Plan,
+    home: Path,
+    running: RunningServer,
+    groups: Groups,
+    values: Values,
+    pinning: Pinning,
+) -> Bench:
+    return Bench(
+        run_id=plan.run_id,
+        run_directory=run_directory(home, plan.run_id),
+        experiment=plan.experiment,
+        server=running.server,
+        groups=_groups_of(running.wanted, groups),
+        found=values,
+        generator_cpus=pinning.generator,
+    )
+
+
+def _calibrations_document(calibrations: Mapping[str, Calibration]) -> list[dict[str, Any]]:
+    return [{"workload": name, **asdict(found)} for name, found in calibrations.items()]
 
 
 def _groups_of(wanted: WantedServer, groups: Groups) -> Groups:

@@ -27,6 +27,7 @@ from poolexp.landing import (
 )
 from poolexp.plan import Plan, Trial, make_plan, schedule_for
 from poolexp.records import Course, Document, Source, manifest, outcome_document, plan_document
+from poolexp.variants import Variant
 
 RUN_ID = "20261130T211530Z-3f9a"
 CREATED_AT = datetime(2026, 11, 30, 21, 15, 30, tzinfo=UTC)
@@ -140,20 +141,19 @@ def _facts(plan: Plan, created_at: datetime, spoiling: Spoiling) -> Document:
             workload.name: ["Aggregate", "  ->  Index Scan using pool_lab_pkey on pool_lab"]
             for workload in plan.experiment.workload
         },
-        "variants": [
-            {
-                "name": variant.name,
-                "work": variant.work,
-                "group": "database-2" if variant.settings else "database",
-                "pg_bin": None,
-                "values": {},
-                "database": {
-                    "version": "18.6",
-                    "settings": {"max_connections": "110", **variant.settings},
-                },
-            }
-            for variant in plan.experiment.variant
-        ],
+        "variants": [_variant(variant) for variant in plan.experiment.variant],
+    }
+
+
+def _variant(variant: Variant) -> Document:
+    settings = {"max_connections": "110", **variant.settings}
+    return {
+        "name": variant.name,
+        "work": variant.work,
+        "group": "database-2" if variant.settings else "database",
+        "pg_bin": None,
+        "values": {},
+        "database": {"version": "18.6", "settings": settings},
     }
 
 

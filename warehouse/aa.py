@@ -17,6 +17,7 @@ from warehouse.database import Warehouse
 from warehouse.migrate import transaction
 from warehouse.noise import (
     BlockPair,
+    Called,
     Floor,
     block_counts,
     called,
@@ -101,8 +102,15 @@ def measure_noise(warehouse: Warehouse, run_id: str) -> bool:
     plan = aa_plan(documents["plan"]["experiment"])
     if plan is None:
         return False
-    rows = _usable(warehouse, run_id)
     host_key = documents["facts"].get("host", {}).get("host_key", "not known")
+    about = {"run_id": run_id, "host_key": host_key, "experiment": plan.experiment}
+    _store(warehouse, about, *_measured(plan, _usable(warehouse, run_id)))
+    draw_conclusions_again(warehouse, host_key, plan.experiment)
+    return True
+
+
+def _measured(plan: AaPlan, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows of noise floors, and those of results."""
     floor_rows: list[Row] = []
     result_rows: list[Row] = []
     for scenario in dict.fromkeys(row["cell"] for row in rows):
@@ -112,15 +120,18 @@ def measure_noise(warehouse: Warehouse, run_id: str) -> bool:
             found = _floors(plan, own, metric)
             floor_rows += [key | asdict(floor) for floor in found]
             result_rows += [key | row for row in _results(plan, own, metric, found)]
-    about = {"run_id": run_id, "host_key": host_key, "experiment": plan.experiment}
+    return floor_rows, result_rows
+
+
+def _store(
+    warehouse: Warehouse, about: Row, floor_rows: Sequence[Row], result_rows: Sequence[Row]
+) -> None:
     with transaction(warehouse.connection):
         for sql in _FORGET:
-            warehouse.connection.execute(sql, [run_id])
+            warehouse.connection.execute(sql, [about["run_id"]])
         for name, made in (("insert_noise_floors", floor_rows), ("insert_aa_results", result_rows)):
             parameters = about | {"rows": json.dumps(made, allow_nan=False)}
             warehouse.connection.execute(statement(name), parameters)
-    draw_conclusions_again(warehouse, host_key, plan.experiment)
-    return True
 
 
 def _usable(warehouse: Warehouse, run_id: str) -> Sequence[Row]:
@@ -163,33 +174,23 @@ def _results(
         pairs = _pairs(rows, metric, variant, plan.baseline)
         if not pairs:
             continue
-        ratio, low, high, spread = ratio_of(pairs)
         # Of the twins the blocks of the floor are left out, so that it has not seen these.
         judged = halves(pairs)[1] if variant == plan.twin else pairs
+        about = {"variant": variant, "baseline": plan.baseline, "work": work}
+        about |= {"pairs": len(judged), "delta": plan.delta, **_ratio(pairs)}
         for blocks in block_counts(plan.repetitions):
-            if blocks > len(judged):
-                continue
-            counts = called(
-                judged,
-                blocks,
-                delta=plan.delta,
-                floor=known.get(blocks),
-                only_worse=work != 1,
-            )
-            yield {
-                "variant": variant,
-                "baseline": plan.baseline,
-                "work": work,
-                "pairs": len(judged),
-                "ratio": ratio,
-                "ratio_low": low,
-                "ratio_high": high,
-                "sd_log_ratio": spread,
-                "delta": plan.delta,
-                "share": counts.share,
-                **_columns(asdict(counts)),
-            }
+            if blocks <= len(judged):
+                floor = known.get(blocks)
+                counts = called(judged, blocks, delta=plan.delta, floor=floor, only_worse=work != 1)
+                yield {**about, **_counts(counts)}
 
 
-def _columns(counts: Row) -> Row:
-    return counts | {"share_low": counts.pop("low"), "share_high": counts.pop("high")}
+def _ratio(pairs: Sequence[BlockPair]) -> Row:
+    names = ("ratio", "ratio_low", "ratio_high", "sd_log_ratio")
+    return dict(zip(names, ratio_of(pairs), strict=True))
+
+
+def _counts(counts: Called) -> Row:
+    row = asdict(counts)
+    bounds = {"share_low": row.pop("low"), "share_high": row.pop("high")}
+    return {**row, **bounds, "share": counts.share}
