@@ -18,10 +18,11 @@ from typing import Annotated, Any
 
 import typer
 
-from flows import terminal
+from flows import comparing, terminal
 from flows.aa import show_aa, write_aa_experiment
 from flows.benchmark_result import Finished
 from flows.console import OutputFormat, make_console, show_frame
+from flows.options import HomeOption, RunArgument
 from flows.prefect_server import prefect_api
 from flows.provisioning import require_limits
 from flows.signals import StoppedBySignalError, run_until_signal
@@ -53,15 +54,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-HomeOption = Annotated[
-    Path,
-    typer.Option("--home", envvar="POOLEXP_HOME", help="Where runs, warehouse and reports lie."),
-]
 ExperimentArgument = Annotated[
     str, typer.Argument(help="A built-in experiment, or the path of a TOML file.")
-]
-RunArgument = Annotated[
-    str, typer.Argument(help="A run's id, the beginning of it, its label, or 'latest'.")
 ]
 RepetitionsOption = Annotated[
     int | None, typer.Option("--repetitions", min=1, help="Instead of the experiment's own.")
@@ -281,6 +275,10 @@ def sql(
     with open_warehouse(home, read_only=True) as warehouse:
         frame = run_sql(warehouse, statement)
     show_frame(make_console(), frame, output)
+
+
+for _command in (comparing.compare,):
+    app.command()(_command)
 
 
 def exit_code(error: PoolexpError) -> int:

@@ -1,0 +1,115 @@
+"""The commands that set runs side by side: compare and history."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from flows.console import add, make_console, make_table, plain
+from flows.options import HomeOption
+from reports.comparison import (
+    answer,
+    claim_words,
+    metric_words,
+    show_ratio,
+    told_apart,
+)
+from reports.numbers import show_all
+from warehouse.database import open_warehouse
+from warehouse.queries import resolve_run
+from warehouse.runs_compared import Compared, RunPair, compare_runs
+from warehouse.runs_read import KnownRun
+
+WORSE = 1
+
+
+class FailOn(StrEnum):
+    """Which claim makes the command fail."""
+
+    WORSE = "worse"
+
+
+RunsArgument = Annotated[
+    list[str],
+    typer.Argument(metavar="RUN RUN...", help="The baseline first; ids, labels or 'latest'."),
+]
+FailOnOption = Annotated[
+    FailOn | None,
+    typer.Option("--fail-on", help="Exit with 1 where a scenario is claimed to be worse."),
+]
+
+
+def compare(
+    runs: RunsArgument, home: HomeOption = Path("var"), fail_on: FailOnOption = None
+) -> None:
+    """Compare runs with a baseline: what differs first, then what may be claimed."""
+    with open_warehouse(home, read_only=True) as warehouse:
+        compared = compare_runs(warehouse, [resolve_run(warehouse, run) for run in runs])
+    show_compared(make_console(), compared)
+    raise typer.Exit(WORSE if fail_on is FailOn.WORSE and compared.any_worse else 0)
+
+
+def show_compared(console: Console, compared: Compared) -> None:
+    """Differences, then one table a run against the baseline, with the sentences under it."""
+    console.print()
+    for place, run in enumerate(compared.runs):
+        console.print(plain(_introduced(run, "baseline" if place == 0 else f"run {place}")))
+    console.print()
+    _show_differences(console, compared)
+    for pair in compared.pairs:
+        _show_pair(console, compared, pair)
+
+
+def _introduced(run: KnownRun, role: str) -> str:
+    label = f" ({run.label})" if run.label else ""
+    state = run.invalid_because or "valid"
+    return f"{role}: {run.run_id}{label}, {run.created_at:%Y-%m-%d %H:%M} UTC, {state}"
+
+
+def _show_differences(console: Console, compared: Compared) -> None:
+    if not compared.differences:
+        console.print(plain("Nothing that is recorded differs between the runs."))
+        return
+    roles = ["baseline", *(f"run {place}" for place in range(1, len(compared.runs)))]
+    columns = ("what differs", "matters", *roles)
+    table = make_table("", columns, text_columns=len(columns))
+    for difference in compared.differences:
+        matters = "yes" if difference.matters else "no"
+        add(table, (difference.fact, matters, *told_apart(difference)))
+    console.print(table)
+
+
+def _show_pair(console: Console, compared: Compared, pair: RunPair) -> None:
+    table = make_table(
+        f"Ratios to the baseline; claims about {metric_words(compared.primary)}",
+        (
+            "scenario",
+            "acq. mean",
+            "p99",
+            "trip mean",
+            "p99",
+            "e2e mean",
+            "p99",
+            "from",
+            "to",
+            "claim",
+        ),
+    )
+    table.columns[-1].justify = "left"
+    for each in pair.scenarios:
+        ratios = (
+            show_ratio(each.ratio(f"{phase}_{statistic}_ms"))
+            for phase in ("acquire_wait", "round_trip", "end_to_end")
+            for statistic in ("mean", "p99")
+        )
+        values = show_all(each.values[compared.primary])
+        add(table, (each.scenario, *ratios, *values, claim_words(each)))
+    console.print()
+    if pair.scenarios:
+        console.print(table)
+    for sentence in answer(compared, pair):
+        console.print(plain(sentence))
