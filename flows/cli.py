@@ -277,7 +277,7 @@ def sql(
     show_frame(make_console(), frame, output)
 
 
-for _command in (comparing.compare,):
+for _command in (comparing.compare, comparing.history):
     app.command()(_command)
 
 

@@ -18,10 +18,19 @@ from reports.comparison import (
     show_ratio,
     told_apart,
 )
-from reports.numbers import show_all
+from reports.numbers import show, show_all
+from reports.trend import (
+    expected_words,
+    group_name,
+    history_sentences,
+    history_title,
+    place_words,
+    sparkline,
+)
 from warehouse.database import open_warehouse
 from warehouse.queries import resolve_run
 from warehouse.runs_compared import Compared, RunPair, compare_runs
+from warehouse.runs_history import History, Series, experiment_history
 from warehouse.runs_read import KnownRun
 
 WORSE = 1
@@ -33,6 +42,9 @@ class FailOn(StrEnum):
     WORSE = "worse"
 
 
+ExperimentArgument = Annotated[
+    str | None, typer.Argument(help="An experiment's name; by default that of the newest run.")
+]
 RunsArgument = Annotated[
     list[str],
     typer.Argument(metavar="RUN RUN...", help="The baseline first; ids, labels or 'latest'."),
@@ -51,6 +63,24 @@ def compare(
         compared = compare_runs(warehouse, [resolve_run(warehouse, run) for run in runs])
     show_compared(make_console(), compared)
     raise typer.Exit(WORSE if fail_on is FailOn.WORSE and compared.any_worse else 0)
+
+
+def history(
+    experiment: ExperimentArgument = None,
+    home: HomeOption = Path("var"),
+    scenario: Annotated[str | None, typer.Option(help="Only this one, run by run.")] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="A column of scenario_summary; by default the experiment's primary metric."
+        ),
+    ] = None,
+    last: Annotated[int, typer.Option(min=1, help="So many of the newest runs are shown.")] = 30,
+) -> None:
+    """Show an experiment over its runs: the newest against the others, and where levels changed."""
+    with open_warehouse(home, read_only=True) as warehouse:
+        found = experiment_history(warehouse, experiment, metric=metric, scenario=scenario)
+    show_history(make_console(), found, last, run_by_run=scenario is not None)
 
 
 def show_compared(console: Console, compared: Compared) -> None:
@@ -113,3 +143,56 @@ def _show_pair(console: Console, compared: Compared, pair: RunPair) -> None:
         console.print(table)
     for sentence in answer(compared, pair):
         console.print(plain(sentence))
+
+
+def show_history(console: Console, found: History, last: int, *, run_by_run: bool) -> None:
+    """One line a scenario, or one a run, then what is to be said."""
+    shown = min(last, len(found.runs))
+    console.print()
+    if run_by_run:
+        for series in found.series:
+            _show_series(console, history_title(found, shown), series, last)
+    else:
+        _show_scenarios(console, history_title(found, shown), found, last)
+    for sentence in history_sentences(found):
+        console.print(plain(sentence))
+
+
+def _show_scenarios(console: Console, title: str, found: History, last: int) -> None:
+    table = make_table(title, ("scenario", "runs", "newest", "expected", "place"), text_columns=2)
+    table.columns[-1].justify = "left"
+    for series in found.series:
+        newest = series.points[-1]
+        add(
+            table,
+            (
+                series.scenario,
+                sparkline(series.points[-last:]),
+                show(newest.value),
+                expected_words(newest),
+                place_words(newest),
+            ),
+        )
+    console.print(table)
+
+
+def _show_series(console: Console, title: str, series: Series, last: int) -> None:
+    columns = ("run", "date", "label", "group", "value", "expected", "place")
+    table = make_table(f"{title}; {series.scenario}", columns, text_columns=4)
+    table.columns[-1].justify = "left"
+    changed = {change.run.run_id for change in series.changes}
+    for point in series.points[-last:]:
+        place = place_words(point)
+        add(
+            table,
+            (
+                point.run.run_id,
+                f"{point.run.created_at:%Y-%m-%d}",
+                point.run.label,
+                group_name(point.group),
+                show(point.value),
+                expected_words(point),
+                f"{place}; another level begins" if point.run.run_id in changed else place,
+            ),
+        )
+    console.print(table)

@@ -122,6 +122,7 @@ def test_the_dictionary_lists_the_views_for_people(landed_home: Path) -> None:
     assert listed.columns == ["relation", "column", "type", "comment"]
     assert set(listed["relation"]) == {
         "runs",
+        "run_comparison",
         "trials",
         "requests",
         "all_requests",
