@@ -14,7 +14,10 @@ from flows.options import HomeOption
 from reports.comparison import (
     answer,
     claim_words,
+    introduced,
+    limits_words,
     metric_words,
+    roles,
     show_ratio,
     told_apart,
 )
@@ -31,7 +34,6 @@ from warehouse.database import open_warehouse
 from warehouse.queries import resolve_run
 from warehouse.runs_compared import Compared, RunPair, compare_runs
 from warehouse.runs_history import History, Series, experiment_history
-from warehouse.runs_read import KnownRun
 
 WORSE = 1
 
@@ -53,15 +55,25 @@ FailOnOption = Annotated[
     FailOn | None,
     typer.Option("--fail-on", help="Exit with 1 where a scenario is claimed to be worse."),
 ]
+HtmlOption = Annotated[bool, typer.Option("--html", help="Write a page and print its path.")]
+OpenOption = Annotated[bool, typer.Option("--open", help="Write a page and open it in a browser.")]
 
 
 def compare(
-    runs: RunsArgument, home: HomeOption = Path("var"), fail_on: FailOnOption = None
+    runs: RunsArgument,
+    home: HomeOption = Path("var"),
+    fail_on: FailOnOption = None,
+    html: HtmlOption = False,
+    open_page: OpenOption = False,
 ) -> None:
     """Compare runs with a baseline: what differs first, then what may be claimed."""
     with open_warehouse(home, read_only=True) as warehouse:
         compared = compare_runs(warehouse, [resolve_run(warehouse, run) for run in runs])
     show_compared(make_console(), compared)
+    if html or open_page:
+        from reports.comparison_page import write_comparison
+
+        _tell_page(write_comparison(compared, home / "reports"), open_page=open_page)
     raise typer.Exit(WORSE if fail_on is FailOn.WORSE and compared.any_worse else 0)
 
 
@@ -76,36 +88,41 @@ def history(
         ),
     ] = None,
     last: Annotated[int, typer.Option(min=1, help="So many of the newest runs are shown.")] = 30,
+    html: HtmlOption = False,
+    open_page: OpenOption = False,
 ) -> None:
     """Show an experiment over its runs: the newest against the others, and where levels changed."""
     with open_warehouse(home, read_only=True) as warehouse:
         found = experiment_history(warehouse, experiment, metric=metric, scenario=scenario)
     show_history(make_console(), found, last, run_by_run=scenario is not None)
+    if html or open_page:
+        from reports.history_page import write_history
+
+        _tell_page(write_history(found, last, home / "reports"), open_page=open_page)
+
+
+def _tell_page(path: Path, *, open_page: bool) -> None:
+    typer.echo(path)
+    if open_page:
+        typer.launch(path.resolve().as_uri())
 
 
 def show_compared(console: Console, compared: Compared) -> None:
     """Differences, then one table a run against the baseline, with the sentences under it."""
     console.print()
-    for place, run in enumerate(compared.runs):
-        console.print(plain(_introduced(run, "baseline" if place == 0 else f"run {place}")))
+    for line in introduced(compared.runs):
+        console.print(plain(line))
     console.print()
     _show_differences(console, compared)
     for pair in compared.pairs:
         _show_pair(console, compared, pair)
 
 
-def _introduced(run: KnownRun, role: str) -> str:
-    label = f" ({run.label})" if run.label else ""
-    state = run.invalid_because or "valid"
-    return f"{role}: {run.run_id}{label}, {run.created_at:%Y-%m-%d %H:%M} UTC, {state}"
-
-
 def _show_differences(console: Console, compared: Compared) -> None:
     if not compared.differences:
         console.print(plain("Nothing that is recorded differs between the runs."))
         return
-    roles = ["baseline", *(f"run {place}" for place in range(1, len(compared.runs)))]
-    columns = ("what differs", "matters", *roles)
+    columns = ("what differs", "matters", *roles(compared.runs))
     table = make_table("", columns, text_columns=len(columns))
     for difference in compared.differences:
         matters = "yes" if difference.matters else "no"
@@ -113,9 +130,15 @@ def _show_differences(console: Console, compared: Compared) -> None:
     console.print(table)
 
 
+def _titled(compared: Compared) -> str:
+    tag = limits_words(compared.runs)
+    title = f"Ratios to the baseline; claims about {metric_words(compared.primary)}"
+    return f"{title}; {tag}" if tag else title
+
+
 def _show_pair(console: Console, compared: Compared, pair: RunPair) -> None:
     table = make_table(
-        f"Ratios to the baseline; claims about {metric_words(compared.primary)}",
+        _titled(compared),
         (
             "scenario",
             "acq. mean",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from reports.numbers import counted, listed, show
+from reports.summary import limits_tag
 from warehouse.likeness import Difference
 from warehouse.runs_compared import Compared, RunPair, ScenarioPair
+from warehouse.runs_read import KnownRun
 from warehouse.whole_runs import Claim
 
 LONGEST_VALUE = 60
@@ -21,6 +23,32 @@ _PARTS = {
     "end_to_end": "end to end",
     "response": "response",
 }
+
+
+def roles(runs: Sequence[KnownRun]) -> tuple[str, ...]:
+    """What each run is called beside the others: `baseline`, `run 1` and so on."""
+    return ("baseline", *(f"run {place}" for place in range(1, len(runs))))
+
+
+def introduced(runs: Sequence[KnownRun]) -> tuple[str, ...]:
+    """One line a run: role, id, label, when, whether it is valid, and whether it was limited."""
+    return tuple(_introduced(run, role) for role, run in zip(roles(runs), runs, strict=True))
+
+
+def _introduced(run: KnownRun, role: str) -> str:
+    label = f" ({run.label})" if run.label else ""
+    parts = (
+        f"{role}: {run.run_id}{label}",
+        f"{run.created_at:%Y-%m-%d %H:%M} UTC",
+        run.invalid_because or "valid",
+        limits_tag(run.limits_state),
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def limits_words(runs: Sequence[KnownRun]) -> str:
+    """What stands beside results of runs whose limits were not in force; else empty."""
+    return ", ".join(dict.fromkeys(tag for run in runs if (tag := limits_tag(run.limits_state))))
 
 
 def metric_words(metric: str) -> str:

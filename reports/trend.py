@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from reports.comparison import metric_words, told_apart
+from reports.comparison import limits_words, metric_words, told_apart
 from reports.numbers import counted, listed, show, show_range
 from warehouse.change_points import AVAILABLE
 from warehouse.runs_history import Break, Change, History, Point, Series
@@ -64,8 +64,8 @@ def change_words(change: Change) -> str:
     sign = f"{share:+.0f} %".replace("-", "\N{MINUS SIGN}")
     return (
         f"from {show(change.before)} to {show(change.after)} ({sign}) "
-        f"at {change.run.run_id}{label}, {change.run.created_at:%Y-%m-%d}; medians of {change.runs_before} and "
-        f"{counted(change.runs_after, 'run')}"
+        f"at {change.run.run_id}{label}, {change.run.created_at:%Y-%m-%d}; "
+        f"medians of {change.runs_before} and {counted(change.runs_after, 'run')}"
     )
 
 
@@ -121,4 +121,6 @@ def _newest_words(series: Series) -> str:
 def history_title(history: History, shown: int) -> str:
     """What is shown: experiment, metric, and of how many runs."""
     runs = f"{shown} of {counted(len(history.runs), 'run')}"
-    return f"{history.experiment}: {metric_words(history.metric)}, {runs}"
+    title = f"{history.experiment}: {metric_words(history.metric)}, {runs}"
+    tag = limits_words(history.runs[-1:])
+    return f"{title}; the newest {tag}" if tag else title

@@ -60,6 +60,11 @@ class KnownRun:
         return likeness_key(self.conditions)
 
     @property
+    def limits_state(self) -> str:
+        """What became of its CPU limits: limited, unlimited, not asked, or not recorded."""
+        return self.conditions["CPU limits"].value
+
+    @property
     def primary(self) -> str:
         """The metric that its experiment names for comparisons."""
         return str((self.experiment.get("analysis") or {}).get("primary", "end_to_end_mean_ms"))
