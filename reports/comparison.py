@@ -89,6 +89,11 @@ def show_ratio(ratio: float | None) -> str:
     return show(ratio, 2)
 
 
+def show_p_value(p_value: float | None) -> str:
+    """With four decimals; what is smaller is said to be smaller, never to be zero."""
+    return "< 0.0001" if p_value is not None and p_value < 0.0001 else show(p_value, 4)
+
+
 def per_cent(log_ratio: float) -> str:
     """`+40 %` of the logarithm of a ratio of 1.4; one decimal where it is small."""
     share = 100 * math.expm1(log_ratio)

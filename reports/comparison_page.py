@@ -15,6 +15,7 @@ from reports.comparison import (
     limits_words,
     metric_words,
     roles,
+    show_p_value,
     show_ratio,
     told_apart,
 )
@@ -97,7 +98,7 @@ def _figure(compared: Compared, pair: RunPair, shown: list[ScenarioPair], place:
     metric = metric_words(compared.primary)
     dots = list(_dots(compared, shown))
     relevant = 1 / (1 + compared.delta), 1 + compared.delta
-    measure = Measure(f"{metric}: ratio to the baseline, logarithmic")
+    measure = Measure("ratio to the baseline, logarithmic")
     told = "; ".join(f"{dot['label']}: {dot['text']}, {dot['claim']}" for dot in dots)
     spec = ratios_chart(dots, relevant, measure)
     return Figure(
@@ -146,7 +147,7 @@ def _table(compared: Compared, pair: RunPair, place: int) -> Table:
                 Entry(each.scenario),
                 *(_entry(each, metric) for metric in metrics),
                 Entry(claim_words(each)),
-                Entry(show(each.claim.p_holm, 4)),
+                Entry(show_p_value(each.claim.p_holm)),
                 Entry(str(each.claim.runs)),
             ),
         )

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from run_series import land_series
 from synthetic_runs import write_run
 
 from warehouse.database import open_warehouse
@@ -26,3 +27,11 @@ def landed_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def own_home(landed_home: Path, tmp_path: Path) -> Path:
     """A copy of that home, to be changed."""
     return Path(shutil.copytree(landed_home, tmp_path / "home"))
+
+
+@pytest.fixture(scope="session")
+def series_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the runs of `run_series.land_series`; to be read only."""
+    home = tmp_path_factory.mktemp("series") / "home"
+    land_series(home)
+    return home
