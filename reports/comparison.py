@@ -15,6 +15,9 @@ from warehouse.whole_runs import Claim
 LONGEST_VALUE = 60
 """Characters of a fact's value in a table; whole statements would hide the others."""
 
+LARGEST_LOG = math.log(10_001)
+"""Beyond it no per cent are written: an interval from two earlier runs reaches any number."""
+
 _PARTS = {
     "send_lag": "send lag",
     "acquire_wait": "acquire wait",
@@ -96,9 +99,9 @@ def show_p_value(p_value: float | None) -> str:
 
 def per_cent(log_ratio: float) -> str:
     """`+40 %` of the logarithm of a ratio of 1.4; one decimal where it is small."""
+    if log_ratio > LARGEST_LOG:
+        return "more than a million %"
     share = 100 * math.expm1(log_ratio)
-    if not math.isfinite(share) or share > 1e6:
-        return "unbounded"
     return f"{share:+.{0 if abs(share) >= 10 else 1}f} %".replace("-", "\N{MINUS SIGN}")
 
 

@@ -17,13 +17,25 @@ from written_reports import HOSTILE, experiment
 from poolexp.experiment import Experiment
 from poolexp.plan import Trial
 from warehouse.database import Warehouse, open_warehouse
-from warehouse.expectations import EXPECTATIONS
 from warehouse.load import load_run
-from warehouse.validate import validate_run
 
 INSTANTS = ("acquired_ns", "received_ns", "released_ns", "ended_ns")
 SCATTER = 0.02
 DESIGN = {"repetitions": 1, "seed": 7, "warm_up_s": 0.1, "measure_s": 0.6}
+
+# What `validate_run` leaves of a sound run, in short: judging all of them would take half a minute.
+PASSED = """
+INSERT INTO raw.validation BY NAME
+SELECT
+    'judged ' || ? AS validation_id,
+    ? AS run_id,
+    TIMESTAMP '2027-06-01' AS validated_at,
+    1 AS number,
+    'all' AS expectation,
+    'everything held' AS statement,
+    'everything held' AS message,
+    TRUE AS success
+"""
 
 Facts = dict[str, Any]
 
@@ -77,8 +89,7 @@ class RunSeries:
         (run / "run.json").write_text(json.dumps(facts))
         load_run(self.warehouse, run)
         if validated:
-            # One expectation is enough to be judged by, and saves the time of all.
-            validate_run(self.warehouse, run_id, EXPECTATIONS[:1])
+            self.warehouse.connection.execute(PASSED, [run_id, run_id])
         return run_id
 
 
