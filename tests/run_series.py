@@ -101,15 +101,15 @@ def other_kernel(facts: Facts) -> None:
 def land_series(home: Path) -> None:
     """The experiments that tests of comparisons and histories look at, by their labels.
 
-    steady: quiet-0 to quiet-11 and `equal` are alike; `slow` takes 1.4 times as long; then
+    steady: quiet-0 to quiet-10 and `equal` are alike; `slow` takes 1.4 times as long; then
         `kernel` on another kernel, `unlimited` without limits, `unjudged` never validated.
-    stepped: before-0 to before-9, and from `after-0` to after-5 1.3 times as long.
+    stepped: before-0 to before-7, and from `after-0` to after-3 1.3 times as long.
     moved: one run, one on another kernel, and one as before; texts that try to be more than text.
     """
     with open_warehouse(home) as warehouse:
         series = RunSeries(home, warehouse)
         steady = experiment(name="steady", design=DESIGN)
-        for number in range(12):
+        for number in range(11):
             series.run(steady, f"quiet-{number}")
         series.run(steady, "equal")
         series.run(steady, "slow", factor=1.4)
@@ -121,14 +121,14 @@ def land_series(home: Path) -> None:
 
 
 def _land_stepped(series: RunSeries) -> None:
-    stepped = experiment(name="stepped", design=DESIGN)
-    for number in range(10):
+    stepped = experiment(name="stepped", design=DESIGN, pool={"size": [8]})
+    for number in range(8):
         series.run(stepped, f"before-{number}")
-    for number in range(6):
+    for number in range(4):
         series.run(stepped, f"after-{number}", factor=1.3)
 
 
 def _land_moved(series: RunSeries) -> None:
-    moved = experiment(name="moved", design=DESIGN, question=HOSTILE)
+    moved = experiment(name="moved", design=DESIGN, pool={"size": [8]}, question=HOSTILE)
     for label, edit in (("m-0", None), ("m-1", other_kernel), (HOSTILE, None)):
         series.run(moved, label, edit=edit or (lambda _: None))

@@ -23,7 +23,7 @@ def told(result: Result) -> str:
 
 
 def test_what_differs_stands_before_any_number(series_home: Path) -> None:
-    result = call(series_home, "compare", "quiet-11", "kernel")
+    result = call(series_home, "compare", "quiet-10", "kernel")
     assert result.exit_code == 0
     output = told(result)
     assert output.index("kernel yes 6.18.0 6.19.0") < output.index("Ratios to the baseline")
@@ -33,20 +33,20 @@ def test_what_differs_stands_before_any_number(series_home: Path) -> None:
 
 
 def test_an_unlimited_run_is_called_so_wherever_it_is_shown(series_home: Path) -> None:
-    output = told(call(series_home, "compare", "quiet-11", "unlimited"))
-    assert "(unlimited), 2026-12-16 21:15 UTC, valid, unlimited" in output
+    output = told(call(series_home, "compare", "quiet-10", "unlimited"))
+    assert "(unlimited), 2026-12-15 21:15 UTC, valid, unlimited" in output
     assert "mean (ms); unlimited" in output
 
 
 @pytest.mark.parametrize(
     ("runs", "options", "code"),
     [
-        (("quiet-11", "slow"), ("--fail-on", "worse"), 1),
-        (("quiet-11", "slow"), (), 0),
-        (("slow", "quiet-11"), ("--fail-on", "worse"), 0),
-        (("quiet-11", "equal"), ("--fail-on", "worse"), 0),
-        (("quiet-11", "kernel"), ("--fail-on", "worse"), 0),
-        (("quiet-11", "kernel", "slow"), ("--fail-on", "worse"), 1),
+        (("quiet-10", "slow"), ("--fail-on", "worse"), 1),
+        (("quiet-10", "slow"), (), 0),
+        (("slow", "quiet-10"), ("--fail-on", "worse"), 0),
+        (("quiet-10", "equal"), ("--fail-on", "worse"), 0),
+        (("quiet-10", "kernel"), ("--fail-on", "worse"), 0),
+        (("quiet-10", "kernel", "slow"), ("--fail-on", "worse"), 1),
     ],
 )
 def test_the_exit_code(
@@ -56,8 +56,8 @@ def test_the_exit_code(
 
 
 def test_a_claim_with_its_numbers(series_home: Path) -> None:
-    output = told(call(series_home, "compare", "quiet-11", "slow"))
-    assert "judged by 12 earlier valid runs alike in what matters" in output
+    output = told(call(series_home, "compare", "quiet-10", "slow"))
+    assert "judged by 11 earlier valid runs alike in what matters" in output
     assert "Worse in end to end, mean (ms): burst-pool-2 (" in output
 
 
@@ -65,22 +65,22 @@ def test_history_tells_of_the_newest_run_and_of_the_change(series_home: Path) ->
     result = call(series_home, "history", "stepped")
     assert result.exit_code == 0
     output = told(result)
-    assert "stepped: end to end, mean (ms), 16 of 16 runs" in output
+    assert "stepped: end to end, mean (ms), 12 of 12 runs" in output
     assert "burst-pool-8 changed from" in output
     assert "(after-0)" in output
 
 
 def test_history_run_by_run(series_home: Path) -> None:
     output = call(
-        series_home, "history", "stepped", "--scenario", "burst-pool-2", "--last", "4"
+        series_home, "history", "stepped", "--scenario", "burst-pool-8", "--last", "3"
     ).output
     rows = [line for line in output.splitlines() if line.lstrip().startswith("20270101T")]
-    assert [row.split()[2] for row in rows] == ["after-2", "after-3", "after-4", "after-5"]
+    assert [row.split()[2] for row in rows] == ["after-1", "after-2", "after-3"]
     assert "another level begins" not in "".join(rows)
 
 
 def test_hostile_labels_reach_the_terminal_as_text(series_home: Path) -> None:
-    shown = call(series_home, "history", "--scenario", "burst-pool-2").output
+    shown = call(series_home, "history", "--scenario", "burst-pool-8").output
     compared = call(series_home, "compare", "m-0", HOSTILE).output
     for output in (shown, compared):
         assert "alert(1)" in told_in_one_line(output)

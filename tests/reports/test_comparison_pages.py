@@ -26,7 +26,7 @@ def read(path: Path) -> Page:
 
 
 def test_a_comparison_shows_claims_and_their_numbers(series_home: Path, tmp_path: Path) -> None:
-    found = compared(series_home, "quiet-11", "slow", "kernel")
+    found = compared(series_home, "quiet-10", "slow", "kernel")
     page = read(write_comparison(found, tmp_path))
     ids = [run.run_id for run in found.runs]
     assert [path.name for path in tmp_path.iterdir()] == [f"compare-{'-'.join(ids)}.html"]
