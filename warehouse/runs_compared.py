@@ -135,10 +135,11 @@ def _values(
     warehouse: Warehouse, runs: Sequence[KnownRun], earlier: Earlier, primary: str
 ) -> Mapping[Key, Value]:
     before = [run.run_id for found in earlier.values() for run in found]
-    return {
-        **metric_values(warehouse, before, [primary]),
-        **metric_values(warehouse, [run.run_id for run in runs], [*SHOWN, primary]),
-    }
+    values = metric_values(warehouse, before, [primary])
+    # One by one: they may lie years apart, and what lies between is not asked for.
+    for run in runs:
+        values |= metric_values(warehouse, [run.run_id], [*SHOWN, primary])
+    return values
 
 
 def _pairs(

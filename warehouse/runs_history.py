@@ -20,7 +20,7 @@ from warehouse.likeness import Difference, differences
 from warehouse.runs_read import Key, KnownRun, Value, known_metrics, known_runs, metric_values
 from warehouse.statements import statement
 from warehouse.statistics import ALPHA, Interval
-from warehouse.whole_runs import FEWEST_RUNS, prediction_interval, spread_of
+from warehouse.whole_runs import FEWEST_RUNS, MOST_RUNS, prediction_interval, spread_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ def _series(
     for run in runs:
         value, group = values.get((run.run_id, scenario, metric)), groups.get(run.run_id)
         earlier = before[group] if group is not None else []
-        expected = _expected([log for _, log in earlier], alpha)
+        expected = _expected([log for _, log in earlier[-MOST_RUNS:]], alpha)
         uncounted = run.invalid_because or _uncounted(value)
         points.append(
             Point(run, group, value.value if value else None, uncounted, len(earlier), expected)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from poolexp.errors import UsageError
@@ -51,13 +51,12 @@ class KnownRun:
     @cached_property
     def conditions(self) -> Conditions:
         """Everything that may differ from another run's."""
-        facts = json.loads(self.facts_text) if self.facts_text else {}
-        return conditions(self.experiment, facts, self.label)
+        return _conditions(self.experiment_text, self.facts_text, self.label)
 
-    @cached_property
+    @property
     def key(self) -> str:
         """The same for all runs that are alike in what matters."""
-        return likeness_key(self.conditions)
+        return _key(self.experiment_text, self.facts_text)
 
     @property
     def limits_state(self) -> str:
@@ -78,6 +77,16 @@ class KnownRun:
         """Where in the experiment's file a workload stands; behind all where it does not."""
         names = [each["name"] for each in self.experiment["workload"]]
         return names.index(workload) if workload in names else len(names)
+
+
+def _conditions(experiment: str, facts: str | None, label: str | None) -> Conditions:
+    return conditions(json.loads(experiment), json.loads(facts) if facts else {}, label)
+
+
+@lru_cache(maxsize=4096)
+def _key(experiment: str, facts: str | None) -> str:
+    """Most runs of an experiment have the same texts, and reading them is dear."""
+    return likeness_key(_conditions(experiment, facts, None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +144,19 @@ def metric_values(
     warehouse: Warehouse, run_ids: Iterable[str], metrics: Iterable[str]
 ) -> dict[Key, Value]:
     """Values of scenarios, by run, scenario and metric: the medians over usable trials."""
-    wanted = [list(dict.fromkeys(run_ids)), list(dict.fromkeys(metrics))]
-    rows = warehouse.connection.execute(statement("metric_values"), wanted).fetchall()
+    wanted = {"runs": list(dict.fromkeys(run_ids)), "metrics": list(dict.fromkeys(metrics))}
+    if not wanted["runs"]:
+        return {}
+    found = warehouse.connection.execute(statement("metric_values"), wanted).pl()
     return {
-        (run_id, scenario, metric): Value(
-            workload, pool_size, value, _unfit(usable, failed, limited=limited)
+        (row["run_id"], row["scenario"], metric): Value(
+            row["workload"],
+            row["pool_size"],
+            row[metric],
+            _unfit(row["usable"], row["failed"], limited=row["limited"]),
         )
-        for run_id, scenario, workload, pool_size, usable, failed, limited, metric, value in rows
+        for row in found.iter_rows(named=True)
+        for metric in wanted["metrics"]
     }
 
 

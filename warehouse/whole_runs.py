@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
-import numpy as np
 from scipy import special
 
 from warehouse.statistics import ALPHA, Interval, holm
@@ -43,12 +43,14 @@ def spread_of(logs: Sequence[float]) -> Spread | None:
     Raises:
         ValueError: one of them is infinite or no number.
     """
-    values = np.asarray(logs[-MOST_RUNS:], dtype=np.float64)
-    if not np.isfinite(values).all():
+    values = logs[-MOST_RUNS:]
+    if not all(map(math.isfinite, values)):
         raise ValueError("a run without a finite value has no place in a spread")
     if len(values) < 2:
         return None
-    return Spread(len(values), float(values.mean()), float(values.std(ddof=1)))
+    mean = math.fsum(values) / len(values)
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    return Spread(len(values), mean, math.sqrt(squares / (len(values) - 1)))
 
 
 def prediction_interval(spread: Spread, alpha: float = ALPHA) -> Interval:
@@ -62,7 +64,13 @@ def prediction_interval(spread: Spread, alpha: float = ALPHA) -> Interval:
 
 
 def _quantile(spread: Spread, alpha: float) -> float:
-    return float(special.stdtrit(spread.runs - 1, 1 - alpha / 2))
+    return _student(spread.runs, alpha)
+
+
+@cache
+def _student(runs: int, alpha: float) -> float:
+    """Two-sided quantile of Student's t with runs - 1 degrees of freedom."""
+    return float(special.stdtrit(runs - 1, 1 - alpha / 2))
 
 
 @dataclass(frozen=True, slots=True)

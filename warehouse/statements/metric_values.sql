@@ -1,5 +1,5 @@
--- Some metrics of all scenarios of some runs. The lists are parameters, so that the filter reaches
--- what the view is made of.
+-- Some metrics of all scenarios of some runs: only the columns asked for are computed. The range is
+-- what reaches the stored rows; a list of runs alone would be looked through only afterwards.
 SELECT
     run_id,
     scenario,
@@ -8,8 +8,9 @@ SELECT
     usable,
     failed,
     limited,
-    metric,
-    value
-FROM staging.scenario_metrics
-WHERE list_contains($1, run_id) AND list_contains($2, metric)
-ORDER BY run_id, scenario, metric
+    COLUMNS(metric -> list_contains($metrics, metric))
+FROM scenario_summary
+WHERE
+    run_id BETWEEN list_min($runs) AND list_max($runs)
+    AND list_contains($runs, run_id)
+ORDER BY run_id, scenario
