@@ -9,10 +9,19 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
 
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
-from written_reports import Written
+from written_reports import HOSTILE, Written
+
+from reports.comparison_page import write_comparison
+from reports.history_page import write_history
+from warehouse.database import open_warehouse
+from warehouse.queries import resolve_run
+from warehouse.runs_compared import compare_runs
+from warehouse.runs_history import experiment_history
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -32,6 +41,20 @@ class Seen:
     dialogs: list[str] = field(default_factory=list)
 
 
+class OnDisk(Protocol):
+    """A page that was written."""
+
+    @property
+    def path(self) -> Path: ...
+
+
+@dataclass(frozen=True, slots=True)
+class AboutRuns:
+    """A page about several runs."""
+
+    path: Path
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
@@ -42,7 +65,7 @@ def browser() -> Iterator[Browser]:
 
 @contextmanager
 def opened(
-    browser: Browser, written: Written, *, width: int = 1280, dark: bool = False
+    browser: Browser, written: OnDisk, *, width: int = 1280, dark: bool = False
 ) -> Iterator[tuple[Page, Seen]]:
     """The page, once every chart has been drawn or given up."""
     context = browser.new_context(
@@ -84,6 +107,24 @@ def test_every_chart_is_drawn_and_nothing_leaves(
         assert page.locator("[data-drawn=yes]").count() == len(marks)
         assert page.evaluate("document.documentElement.scrollWidth") == width
         assert seen == Seen(requests=[written.path.as_uri()])
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_pages_about_several_runs_are_drawn_and_nothing_leaves(
+    browser: Browser, series_home: Path, tmp_path: Path, width: int, *, dark: bool
+) -> None:
+    with open_warehouse(series_home, read_only=True) as warehouse:
+        ids = [resolve_run(warehouse, label) for label in ("m-0", HOSTILE, "slow")]
+        pages = [
+            AboutRuns(write_comparison(compare_runs(warehouse, ids), tmp_path)),
+            AboutRuns(write_history(experiment_history(warehouse, "steady"), 30, tmp_path)),
+        ]
+    for written in pages:
+        with opened(browser, written, width=width, dark=dark) as (page, seen):
+            assert page.locator("[data-drawn=yes]").count() == page.locator("[data-chart]").count()
+            assert page.locator(MARKS).count() >= 3
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            assert seen == Seen(requests=[written.path.as_uri()])
 
 
 def test_hostile_texts_do_nothing(browser: Browser, hostile: Written) -> None:
