@@ -19,6 +19,7 @@ from warehouse.runs_read import (
     Value,
     known_runs,
     metric_values,
+    require_metric,
 )
 from warehouse.whole_runs import MOST_RUNS, Claim, Pairing, claims, spread_of
 
@@ -90,7 +91,8 @@ def compare_runs(warehouse: Warehouse, run_ids: Sequence[str]) -> Compared:
     runs = tuple(by_id[run_id] for run_id in run_ids)
     baseline = runs[0]
     earlier = {other.run_id: _earlier(known, baseline, other) for other in runs[1:]}
-    values = _values(warehouse, runs, earlier, baseline.primary)
+    primary = require_metric(warehouse, baseline.primary)
+    values = _values(warehouse, runs, earlier, primary)
     return Compared(
         runs,
         differences([run.conditions for run in runs]),

@@ -17,7 +17,7 @@ from poolexp.errors import UsageError
 from warehouse.change_points import change_points
 from warehouse.database import Warehouse
 from warehouse.likeness import Difference, differences
-from warehouse.runs_read import Key, KnownRun, Value, known_metrics, known_runs, metric_values
+from warehouse.runs_read import Key, KnownRun, Value, known_runs, metric_values, require_metric
 from warehouse.statements import statement
 from warehouse.statistics import ALPHA, Interval
 from warehouse.whole_runs import FEWEST_RUNS, MOST_RUNS, prediction_interval, spread_of
@@ -112,16 +112,21 @@ def experiment_history(
     """
     name, newest = _newest_of(warehouse, experiment)
     runs = known_runs(warehouse, [newest])
-    chosen = _metric(warehouse, metric or runs[-1].primary)
+    chosen = require_metric(warehouse, metric or runs[-1].primary)
     values = metric_values(warehouse, [run.run_id for run in runs], [chosen])
     groups = _groups(runs)
-    wanted = _scenarios(runs[-1], values, scenario)
+    scenarios = _scenarios(runs[-1], values)
+    # What is expected does not depend on what is looked at: all scenarios are one family.
+    alpha = ALPHA / len(scenarios)
     return History(
         name,
         chosen,
         runs,
         tuple(_breaks(runs, groups)),
-        tuple(_series(each, runs, groups, values, chosen, ALPHA / len(wanted)) for each in wanted),
+        tuple(
+            _series(each, runs, groups, values, chosen, alpha)
+            for each in _wanted(scenarios, scenario)
+        ),
     )
 
 
@@ -139,24 +144,24 @@ def _newest_of(warehouse: Warehouse, experiment: str | None) -> tuple[str, str]:
     return name, found[name]
 
 
-def _metric(warehouse: Warehouse, metric: str) -> str:
-    names = known_metrics(warehouse)
-    if metric not in names:
-        raise UsageError(f"there is no metric {metric!r}", f"Choose one of: {', '.join(names)}.")
-    return metric
-
-
-def _scenarios(newest: KnownRun, values: Mapping[Key, Value], wanted: str | None) -> list[str]:
-    """All scenarios of any run, in the order of the newest run's file; or the one wanted."""
+def _scenarios(newest: KnownRun, values: Mapping[Key, Value]) -> list[str]:
+    """All scenarios of any run, in the order of the newest run's file."""
     order = {
         scenario: (newest.place_of(value.workload), value.pool_size, scenario)
         for (_, scenario, _), value in values.items()
     }
-    if wanted is not None and wanted not in order:
+    return sorted(order, key=order.__getitem__)
+
+
+def _wanted(scenarios: Sequence[str], scenario: str | None) -> Sequence[str]:
+    """All of them, or the one that is looked at."""
+    if scenario is None:
+        return scenarios
+    if scenario not in scenarios:
         raise UsageError(
-            f"there is no scenario {wanted!r}", f"Choose one of: {', '.join(sorted(order))}."
+            f"there is no scenario {scenario!r}", f"Choose one of: {', '.join(scenarios)}."
         )
-    return sorted(order, key=order.__getitem__) if wanted is None else [wanted]
+    return [scenario]
 
 
 def _groups(runs: Sequence[KnownRun]) -> dict[str, int]:

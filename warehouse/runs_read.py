@@ -168,7 +168,13 @@ def _unfit(usable: int, failed: int, *, limited: bool) -> str:
     return "limited" if limited else ""
 
 
-def known_metrics(warehouse: Warehouse) -> tuple[str, ...]:
-    """The metrics that runs can be compared by."""
-    rows = warehouse.connection.execute(statement("metric_names")).fetchall()
-    return tuple(name for (name,) in rows)
+def require_metric(warehouse: Warehouse, metric: str) -> str:
+    """The metric, if runs can be compared by it.
+
+    Raises:
+        UsageError: they cannot; those by which they can are named.
+    """
+    names = [name for (name,) in warehouse.connection.execute(statement("metric_names")).fetchall()]
+    if metric not in names:
+        raise UsageError(f"there is no metric {metric!r}", f"Choose one of: {', '.join(names)}.")
+    return metric

@@ -174,6 +174,12 @@ def test_going_back_to_earlier_conditions_is_said(warehouse: Warehouse) -> None:
     assert [point.earlier for point in found.series[0].points] == [0, 0, 1]
 
 
+def test_what_is_expected_does_not_depend_on_what_is_looked_at(warehouse: Warehouse) -> None:
+    whole = experiment_history(warehouse, "steady").series[1]
+    alone = experiment_history(warehouse, "steady", scenario=whole.scenario).series[0]
+    assert [point.expected for point in alone.points] == [point.expected for point in whole.points]
+
+
 def test_another_metric_and_one_scenario(warehouse: Warehouse) -> None:
     found = experiment_history(
         warehouse, "stepped", metric="round_trip_p99_ms", scenario="burst-pool-8"
