@@ -71,11 +71,30 @@ def late_later_requests(rows: list[Row]) -> None:
             shifted(row, 10_000_000, whole=True)
 
 
-def growing_backlog(rows: list[Row]) -> None:
+def growing_backlog(rows: list[Row], share: int = 10) -> None:
     for row in rows:
-        delay_ns = row["scheduled_ns"] // 20
+        delay_ns = row["scheduled_ns"] // share
         for name in ("acquired_ns", "received_ns", "released_ns", "ended_ns"):
             row[name] += delay_ns
+
+
+def growing_queue_of_one_in_four(rows: list[Row]) -> None:
+    """As with one overloaded connection among idle ones: most requests are as quick as ever."""
+    growing_backlog([row for row in rows if row["burst_position"] == 3], share=3)
+
+
+def stall_that_is_worked_off(rows: list[Row]) -> None:
+    """What comes within 0.4 s of the last third waits for its end, and then it is over."""
+    begin_ns, end_ns = 1_900_000_000, 2_300_000_000
+    for row in rows:
+        if begin_ns <= row["scheduled_ns"] < end_ns:
+            for name in ("acquired_ns", "received_ns", "released_ns", "ended_ns"):
+                row[name] += end_ns - row["scheduled_ns"]
+
+
+def one_failure_in_a_hundred(rows: list[Row]) -> None:
+    for row in rows[-2:]:
+        fail(row, "error")
 
 
 def several_failures(rows: list[Row]) -> None:
@@ -95,6 +114,12 @@ def harness_of(cores: float) -> Callable[[list[Row]], None]:
                 row["cpu_usage_ns"] = round(row["at_ns"] * cores)
 
     return edit
+
+
+def busy_generator(rows: list[Row]) -> None:
+    for row in rows:
+        if row["group"] == "generator":
+            row["cpu_usage_ns"] = round(row["at_ns"] * 0.95)
 
 
 def throttled_generator(rows: list[Row]) -> None:
@@ -172,6 +197,8 @@ LIMITING = (
         manifest_with("generator", "connections_opened", value=6),
     ),
     Fault("backlog", None, "ms, at most 50 ms", rows=growing_backlog),
+    Fault("backlog", None, "ms, at most 50 ms", rows=growing_queue_of_one_in_four),
+    Fault("generator_busy", 0.95, "95 %, at most 90 %", counters=busy_generator),
     Fault(
         "collections", 1, "1, none allowed", manifest_with("generator", "gc_collections", value=1)
     ),
@@ -283,6 +310,46 @@ def test_one_late_burst_of_fifty_is_no_finding(tmp_path: Path) -> None:
         shifted(rows[-4], 50_000_000, whole=True)
 
     with landed(tmp_path, Fault("send_lag", None, "", rows=one_late)) as warehouse:
+        assert tripped(warehouse).is_empty()
+
+
+@pytest.mark.parametrize(
+    "edit", [stall_that_is_worked_off, one_failure_in_a_hundred], ids=lambda edit: edit.__name__
+)
+def test_what_stays_within_the_limits_is_no_finding(
+    tmp_path: Path, edit: Callable[[list[Row]], None]
+) -> None:
+    with landed(tmp_path, Fault("", None, "", rows=edit)) as warehouse:
+        assert tripped(warehouse).is_empty()
+
+
+def test_of_two_bursts_no_send_lag_is_told(tmp_path: Path) -> None:
+    def only_two(rows: list[Row]) -> None:
+        del rows[:-8]
+
+    with landed(tmp_path, Fault("", None, "", rows=only_two)) as warehouse:
+        found = queries.gates(warehouse, RUN_ID).filter(pl.col("trial") == SPOILT)
+    (lag,) = found.filter(pl.col("gate") == "send_lag").iter_rows(named=True)
+    assert (lag["passed"], lag["message"].endswith(": not measured")) == (None, True)
+
+
+def test_a_lost_connection_that_was_opened_again_is_one(tmp_path: Path) -> None:
+    def lost_and_opened(document: Document) -> None:
+        document["generator"] |= {"connections_lost": 1, "connections_opened": 6}
+
+    with landed(tmp_path, Fault("", None, "", lost_and_opened)) as warehouse:
+        (found,) = tripped(warehouse).iter_rows(named=True)
+    assert (found["gate"], found["observed"]) == ("connections", 1)
+
+
+def test_hiccups_are_a_share_of_the_time_they_were_watched(tmp_path: Path) -> None:
+    """A closed loop's window may close long before its last requests, and the meters watch on."""
+
+    def watched_for_long(document: Document) -> None:
+        document["meters"]["machine"]["between_ns"] = 100 * WINDOW_NS
+        document["meters"]["hiccups"]["late_total_ns"] = WINDOW_NS // 50
+
+    with landed(tmp_path, Fault("", None, "", watched_for_long)) as warehouse:
         assert tripped(warehouse).is_empty()
 
 

@@ -2,7 +2,8 @@
 -- generator counted, and what the meters beside the trial saw.
 --
 -- Quota and period are compared in whole microseconds, as the kernel keeps them. Without real-time
--- priority the hiccups' meter would have waited for what is under test: then it tells nothing.
+-- priority the hiccups' meter would have waited for what is under test: then it tells nothing. The
+-- meters watch somewhat longer than a window that closes early: shares are of the time they watched.
 INSERT INTO stored.attempt BY NAME
 WITH told AS (
     SELECT
@@ -10,7 +11,6 @@ WITH told AS (
         trial,
         attempt,
         manifest,
-        end_ns - warm_up_ns AS window_ns,
         TRY_CAST(manifest ->> '$.limits.database.before.cores' AS DOUBLE) AS database_before_cores,
         TRY_CAST(manifest ->> '$.limits.database.before.period_ms' AS DOUBLE)
             AS database_before_period_ms,
@@ -68,7 +68,7 @@ SELECT
     foreign_cpu_ns / nullif(between_ns, 0) AS foreign_cpu_cores,
     steal_ns / nullif(between_ns * cpus, 0) AS steal_share,
     CASE WHEN hiccups_told THEN hiccup_max_ns END / 1e6 AS hiccup_max_ms,
-    CASE WHEN hiccups_told THEN hiccup_total_ns END / nullif(window_ns * hiccup_cpus, 0)
+    CASE WHEN hiccups_told THEN hiccup_total_ns END / nullif(between_ns * hiccup_cpus, 0)
         AS hiccup_share,
     suspended_ns / 1e6 AS suspended_ms,
     -- greatest() passes over NULL, which must stay: it was not measured.

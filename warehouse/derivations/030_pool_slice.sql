@@ -1,5 +1,5 @@
--- How many connections of a pool were in use, and how many requests waited for one: a step function
--- over the window, summed up in slices of 100 ms (the last may be shorter). A step ends where a
+-- How many connections of a pool were in use, how many requests waited for one, and how many were
+-- outstanding, due but not ended: a step function over the window, summed up in slices of 100 ms (the last may be shorter). A step ends where a
 -- level changes, and at each whole 100 ms, so that every step lies within one slice.
 --
 -- A request waits from its instant `requested` to `acquired`, and uses a connection from there to
@@ -13,20 +13,23 @@ WITH changes AS (
         trial,
         attempt,
         unnest([
-            {at_ns: requested_ns, waiting: 1, taken: 0},
+            {at_ns: scheduled_ns, due: 1, waiting: 0, taken: 0},
+            {at_ns: ended_ns, due: -1, waiting: 0, taken: 0},
+            {at_ns: requested_ns, due: 0, waiting: 1, taken: 0},
             {
-                at_ns: coalesce(acquired_ns, ended_ns),
+                at_ns: if(requested_ns IS NULL, NULL, coalesce(acquired_ns, ended_ns)),
+                due: 0,
                 waiting: -1,
                 taken: if(acquired_ns IS NULL, 0, 1)
             },
             {
                 at_ns: if(acquired_ns IS NULL, NULL, coalesce(released_ns, ended_ns)),
+                due: 0,
                 waiting: 0,
                 taken: -1
             }
         ], recursive := true)
     FROM fresh_request
-    WHERE requested_ns IS NOT NULL
 ),
 
 attempts AS (
@@ -47,6 +50,7 @@ bounds AS (
         run_id,
         trial,
         attempt,
+        0 AS due,
         0 AS waiting,
         0 AS taken,
         unnest(list_append(range(warm_up_ns, end_ns, 100000000), end_ns)) AS at_ns
@@ -59,6 +63,7 @@ summed AS (
         trial,
         attempt,
         at_ns,
+        sum(due) AS due,
         sum(waiting) AS waiting,
         sum(taken) AS taken
     FROM (
@@ -78,6 +83,7 @@ steps AS (
         at_ns AS from_ns,
         lead(at_ns) OVER in_time AS to_ns,
         lead(at_ns) OVER in_time - at_ns AS lasts_ns,
+        (sum(due) OVER in_time)::BIGINT AS outstanding,
         (sum(taken) OVER in_time)::BIGINT AS in_use,
         (sum(waiting) OVER in_time)::BIGINT AS pending
     FROM summed
@@ -95,6 +101,7 @@ SELECT
     max(in_use) AS in_use_max,
     sum(pending * lasts_ns) / sum(lasts_ns) AS pending_mean,
     max(pending) AS pending_max,
+    min(outstanding) AS outstanding_min,
     sum(if(in_use >= 0.9 * pool_size, lasts_ns, 0))::BIGINT AS busy_ns
 FROM steps
 INNER JOIN attempts USING (run_id, trial, attempt)

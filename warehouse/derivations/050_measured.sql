@@ -12,9 +12,14 @@
 --
 -- For the gates: the 99th percentile of the send lag of each burst's first request is the nearest
 -- rank, but never the last one: of fewer than a hundred bursts the second slowest counts, because
--- one hiccup says nothing about a scenario. A backlog is told by the fastest tenth of the requests
--- in the first and the last third of the window: bursts and single stalls leave it alone, a queue
--- does not. Unbounded is what falls on requests that were not sent, or did not end well.
+-- one hiccup says nothing about a scenario; of fewer than three nothing is said. A backlog is how
+-- many more requests are outstanding at the least in the last third of the window than in the first,
+-- in the time that it takes to answer as many: bursts and single stalls end, a queue that grows
+-- does not. Unbounded is what falls on requests that were not sent, and a backlog of which nothing
+-- was answered.
+--
+-- `answered` counts answers that came within the window, whenever their requests were due: what
+-- was really served in that time.
 INSERT INTO stored.measured BY NAME
 WITH attempts AS (
     SELECT
@@ -52,8 +57,7 @@ ranked AS (
         *,
         CASE WHEN is_done THEN end_to_end_ns::DOUBLE ELSE 'inf' END AS ranked_ns,
         CASE WHEN is_done THEN response_ns::DOUBLE ELSE 'inf' END AS answered_ns,
-        coalesce(send_lag_ns::DOUBLE, 'inf') AS sent_ns,
-        3 * (scheduled_ns - warm_up_ns) // nullif(end_ns - warm_up_ns, 0) AS third
+        coalesce(send_lag_ns::DOUBLE, 'inf') AS sent_ns
     FROM phases
     INNER JOIN attempts USING (run_id, trial, attempt)
 ),
@@ -86,8 +90,6 @@ summed AS (
         max(answered_ns) AS response_max_ns,
         list_sort(list(end_to_end_ns) FILTER (is_done), 'DESC') AS slowest_ns,
         list_sort(list(sent_ns) FILTER (burst_position = 0), 'DESC') AS first_lags_ns,
-        quantile_disc(ranked_ns, 0.1) FILTER (third = 0) AS early_ns,
-        quantile_disc(ranked_ns, 0.1) FILTER (third = 2) AS late_ns,
         avg(sent_ns) FILTER (burst_position > 0) AS later_lag_mean_ns,
         avg(end_to_end_ns) FILTER (burst_position > 0 AND is_done) AS later_end_to_end_mean_ns
     FROM ranked
@@ -97,15 +99,25 @@ summed AS (
 judged AS (
     SELECT
         *,
-        first_lags_ns[
-            least(len(first_lags_ns), greatest(2, len(first_lags_ns) // 100 + 1))::INTEGER
-        ] AS first_lag_p99_ns,
-        CASE
-            WHEN isinf(late_ns) THEN late_ns
-            WHEN isinf(early_ns) OR late_ns < early_ns THEN 0
-            ELSE late_ns - early_ns
-        END AS backlog_ns
+        if(
+            len(first_lags_ns) >= 3,
+            first_lags_ns[greatest(2, len(first_lags_ns) // 100 + 1)],
+            NULL
+        ) AS first_lag_p99_ns
     FROM summed
+),
+
+served AS (
+    SELECT
+        run_id,
+        trial,
+        attempt,
+        count(*) FILTER (
+            outcome = 'done' AND received_ns >= warm_up_ns AND received_ns < end_ns
+        ) AS answered
+    FROM fresh_request
+    INNER JOIN attempts USING (run_id, trial, attempt)
+    GROUP BY run_id, trial, attempt
 ),
 
 pooled AS (
@@ -113,10 +125,36 @@ pooled AS (
         run_id,
         trial,
         attempt,
-        sum(busy_ns) / sum(to_ns - from_ns) AS pool_busy_share
-    FROM stored.pool_slice
-    INNER JOIN fresh_attempt USING (run_id, trial, attempt)
+        sum(busy_ns) / sum(to_ns - from_ns) AS pool_busy_share,
+        greatest(
+            0,
+            min(outstanding_min) FILTER (third = 2) - min(outstanding_min) FILTER (third = 0)
+        ) AS piled_up
+    FROM (
+        SELECT
+            used.*,
+            3 * (from_ns - warm_up_ns) // (end_ns - warm_up_ns) AS third
+        FROM stored.pool_slice AS used
+        INNER JOIN attempts USING (run_id, trial, attempt)
+    )
     GROUP BY run_id, trial, attempt
+),
+
+grown AS (
+    SELECT
+        attempts.run_id,
+        attempts.trial,
+        attempts.attempt,
+        coalesce(answered, 0) AS answered,
+        pool_busy_share,
+        CASE
+            WHEN piled_up = 0 THEN 0
+            WHEN answered = 0 THEN 'inf'
+            ELSE piled_up * (end_ns - warm_up_ns) / answered
+        END::DOUBLE AS backlog_ns
+    FROM attempts
+    LEFT JOIN served USING (run_id, trial, attempt)
+    LEFT JOIN pooled USING (run_id, trial, attempt)
 )
 
 SELECT
@@ -127,6 +165,7 @@ SELECT
     coalesce(n, 0) AS n,
     coalesce(done, 0) AS done,
     coalesce(n - done, 0) AS failed,
+    answered,
     backends,
     send_lag_mean_ns,
     send_lag_ns[1] AS send_lag_p50_ns,
@@ -169,7 +208,7 @@ SELECT
     ] AS slowest_ns,
     nullif(first_lag_p99_ns, 'inf') AS first_lag_p99_ns,
     coalesce(isinf(first_lag_p99_ns), FALSE) AS first_lag_unbounded,
-    nullif(backlog_ns, 'inf') AS backlog_ns,
+    nullif(backlog_ns, 'inf')::BIGINT AS backlog_ns,
     coalesce(isinf(backlog_ns), FALSE) AS backlog_unbounded,
     nullif(later_lag_mean_ns, 'inf') AS later_lag_mean_ns,
     coalesce(isinf(later_lag_mean_ns), FALSE) AS later_lag_unbounded,
@@ -177,4 +216,4 @@ SELECT
     pool_busy_share
 FROM attempts
 LEFT JOIN judged USING (run_id, trial, attempt)
-LEFT JOIN pooled USING (run_id, trial, attempt)
+LEFT JOIN grown USING (run_id, trial, attempt)

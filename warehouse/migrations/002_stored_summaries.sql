@@ -62,6 +62,7 @@ CREATE TABLE stored.measured (
     n                     BIGINT NOT NULL,
     done                  BIGINT NOT NULL,
     failed                BIGINT NOT NULL,
+    answered              BIGINT NOT NULL,
     backends              BIGINT,
     send_lag_mean_ns      DOUBLE,
     send_lag_p50_ns       BIGINT,
@@ -135,6 +136,7 @@ CREATE TABLE stored.pool_slice (
     in_use_max   BIGINT NOT NULL,
     pending_mean DOUBLE NOT NULL,
     pending_max  BIGINT NOT NULL,
+    outstanding_min BIGINT NOT NULL,
     busy_ns      BIGINT NOT NULL
 );
 

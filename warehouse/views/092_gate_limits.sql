@@ -73,7 +73,7 @@ FROM (
         'A pool that opens connections meanwhile is not the pool that was asked for.'
     ),
     (
-        12, 'backlog', 'limits', 'growth of the fastest tenth''s end to end', 50, 'ms',
+        12, 'backlog', 'limits', 'time to answer what piled up within the window', 50, 'ms',
         'Lower the rate: more is offered than this scenario serves.',
         'Latencies of a queue that grows tell the length of the window, not the system.'
     ),
@@ -88,7 +88,13 @@ FROM (
         'Below 99 % of what was offered, the load was another one.'
     ),
     (
-        15, 'burst_lag', 'warns', 'send lag of later requests of a burst in their end to end', 0.10,
+        15, 'generator_busy', 'limits', 'share of a CPU that each generator process used', 0.9,
+        'share',
+        'Use several generator processes, fewer workers, or less CPU to think.',
+        'A process that computes all the time is itself the limit, and answers wait for it.'
+    ),
+    (
+        16, 'burst_lag', 'warns', 'send lag of later requests of a burst in their end to end', 0.10,
         'share',
         'Keep it in mind, or give generator and database CPUs of their own.',
         'Backends that wake compete with the sender for the CPUs.'

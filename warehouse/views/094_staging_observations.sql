@@ -6,6 +6,7 @@ WITH used AS (
         run_id,
         trial,
         any_value(throttled_share) FILTER (control_group = 'generator') AS generator_throttled_share,
+        any_value(cpu_cores) FILTER (control_group = 'generator') AS generator_cpu_cores,
         any_value(cpu_cores) FILTER (control_group = 'harness') AS harness_cpu_cores
     FROM staging.window_usage
     GROUP BY run_id, trial
@@ -29,14 +30,17 @@ SELECT
     trials.maintenance_changed::DOUBLE AS maintenance,
     if(first_lag_unbounded, 'inf', first_lag_p99_ns / 1e6) AS send_lag_p99_ms,
     used.generator_throttled_share,
+    used.generator_cpu_cores / trials.generator_processes AS generator_busy_share,
     told.loop_stall_ms,
-    (
-        trials.connections_lost + greatest(0, trials.connections_opened - trials.pool_size)
+    -- One that was lost and opened again is one.
+    greatest(
+        trials.connections_lost, trials.connections_opened - trials.pool_size
     )::DOUBLE AS connections,
     if(backlog_unbounded, 'inf', backlog_ns / 1e6) AS backlog_ms,
     trials.gc_collections::DOUBLE AS collections,
-    1 - coalesce(measured.done, 0)
-    / nullif(coalesce(trials.planned_measured, nullif(measured.n, 0)), 0) AS unfinished_share,
+    -- Counted, not one less a share: one of a hundred is a hundredth, and no more.
+    (coalesce(trials.planned_measured, measured.n) - measured.done)
+    / nullif(coalesce(trials.planned_measured, measured.n), 0) AS unfinished_share,
     if(later_lag_unbounded, 'inf', later_lag_mean_ns) / nullif(later_end_to_end_mean_ns, 0)
         AS burst_lag_share
 FROM staging.trials

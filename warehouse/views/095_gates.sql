@@ -25,6 +25,7 @@ WITH observed AS (
             {'gate': 'backlog', 'value': backlog_ms, 'applies': open_loop},
             {'gate': 'collections', 'value': collections, 'applies': TRUE},
             {'gate': 'unfinished', 'value': unfinished_share, 'applies': TRUE},
+            {'gate': 'generator_busy', 'value': generator_busy_share, 'applies': TRUE},
             {'gate': 'burst_lag', 'value': burst_lag_share, 'applies': open_loop AND in_bursts}
         ], recursive := TRUE)
     FROM staging.observations

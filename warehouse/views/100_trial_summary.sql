@@ -36,7 +36,7 @@ SELECT
     coalesce(measured.n, 0) AS n,
     coalesce(measured.done, 0) AS done,
     coalesce(measured.failed, 0) AS failed,
-    if(measured.n > 0, measured.done, NULL) / ((trials.end_ns - trials.warm_up_ns) / 1e9) AS rate_per_s,
+    if(measured.n > 0, measured.answered, NULL) / ((trials.end_ns - trials.warm_up_ns) / 1e9) AS rate_per_s,
     measured.backends,
     measured.send_lag_mean_ns / 1e6 AS send_lag_mean_ms,
     measured.send_lag_p50_ns / 1e6 AS send_lag_p50_ms,
