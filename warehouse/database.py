@@ -1,28 +1,31 @@
 """Opens the warehouse: one DuckDB file below the home, held only while it is used.
 
-DuckDB lets one process write, or several read; whoever comes second waits a little and is then
-told who holds the file. A reader can do nothing but read: it has no access to files of the
-machine, and no setting of its can be changed.
+DuckDB lets one process write, or several read. Whoever comes second waits a little, in the order
+of the turnstile, and is then told who holds the file. A reader can do nothing but read: it has no
+access to files of the machine, and no setting of its can be changed.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
-from poolexp.errors import BusyError, HomeError, PoolexpError, UsageError, WarehouseError
+from poolexp.errors import BusyError, HomeError, UsageError
+from warehouse.complaints import busy, translated
 from warehouse.derive import derive_outdated, is_derived
-from warehouse.migrate import is_current, migrate
+from warehouse.migrate import is_current, is_older, migrate
+from warehouse.turnstile import Passing, turnstile
+from warehouse.upgrade import upgrade
 
 FILE_NAME = "warehouse.duckdb"
 PATIENCE_S = 10.0
-_RETRY_S = 0.05
+_RETRY_S = 0.02
+_ROUND_S = 1.0
 
 Setting = str | bool | int | float | list[str]
 
@@ -36,18 +39,6 @@ _READER: dict[str, Setting] = {
     "enable_external_access": False,
     "lock_configuration": True,
 }
-
-_HOLDER = re.compile(r"Conflicting lock is held in (?P<program>.*) \(PID (?P<pid>\d+)\)")
-_DAMAGE = (
-    "not a valid DuckDB database file",
-    "Could not read enough bytes",
-    "Corrupt database file",
-    "read past end of file",
-    "Failure while replaying WAL",
-)
-_NEWER_FILE = ("Trying to read a database file with version number", "newer version of DuckDB")
-_FULL = ("No space left on device", "Disk quota exceeded")
-_FORBIDDEN = ("Permission denied", "Read-only file system")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +57,8 @@ def open_warehouse(
     """The warehouse of `home`, with the newest schema, until the block ends.
 
     A writer creates what is missing. A reader brings an older schema up to date first, for which
-    it opens the file for writing once.
+    it opens the file for writing once. Hold it as shortly as you can: a writer keeps everybody
+    else waiting, a reader keeps writers waiting.
 
     Raises:
         UsageError: there is nothing to read yet.
@@ -76,16 +68,10 @@ def open_warehouse(
     """
     path = home.resolve() / FILE_NAME
     deadline_s = time.monotonic() + patience_s
-    with _translated(path):
-        if read_only:
-            _require(path)
-            connection = _connect_to_read(path, deadline_s)
-        else:
-            connection = _connect_to_write(path, deadline_s)
-        try:
+    with translated(path):
+        opened = _opened_to_read if read_only else _opened_to_write
+        with opened(path, deadline_s) as connection:
             yield Warehouse(path, connection, read_only)
-        finally:
-            connection.close()
 
 
 def _require(path: Path) -> None:
@@ -96,27 +82,58 @@ def _require(path: Path) -> None:
         )
 
 
+@contextmanager
+def _opened_to_read(path: Path, deadline_s: float) -> Iterator[duckdb.DuckDBPyConnection]:
+    _require(path)
+    with _connect_to_read(path, deadline_s) as connection:
+        if is_current(connection) and is_derived(connection):
+            yield connection
+            return
+    with _opened_to_write(path, deadline_s):
+        pass
+    with _connect_to_read(path, deadline_s) as connection:
+        yield connection
+
+
 def _connect_to_read(path: Path, deadline_s: float) -> duckdb.DuckDBPyConnection:
-    connection = _connect(path, deadline_s, read_only=True)
-    if not (is_current(connection) and is_derived(connection)):
-        connection.close()
-        _connect_to_write(path, deadline_s).close()
-        connection = _connect(path, deadline_s, read_only=True)
-    return connection
+    with turnstile(path, Passing.READER, deadline_s):
+        return _connect(path, deadline_s, read_only=True)
 
 
-def _connect_to_write(path: Path, deadline_s: float) -> duckdb.DuckDBPyConnection:
+@contextmanager
+def _opened_to_write(path: Path, deadline_s: float) -> Iterator[duckdb.DuckDBPyConnection]:
     _prepare_home(path.parent)
-    connection = _connect(path, deadline_s, read_only=False)
-    try:
-        path.chmod(0o600)
-        migrate(connection)
-        if not is_derived(connection):
-            derive_outdated(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    with ExitStack() as stack:
+        connection = _connect_to_write(path, deadline_s, stack)
+        try:
+            path.chmod(0o600)
+            if is_older(connection):
+                upgrade(path, connection, deadline_s)
+                connection = _connect(path, deadline_s, read_only=False)
+            migrate(connection)
+            if not is_derived(connection):
+                derive_outdated(connection)
+            yield connection
+        finally:
+            connection.close()
+
+
+def _connect_to_write(path: Path, deadline_s: float, stack: ExitStack) -> duckdb.DuckDBPyConnection:
+    """A connection, and the turnstile held by `stack`.
+
+    Readers that are inside may take long. Those that come meanwhile are let in between two rounds:
+    they would wait for nothing.
+    """
+    while True:
+        stack.enter_context(turnstile(path, Passing.WRITER, deadline_s))
+        round_s = min(deadline_s, time.monotonic() + _ROUND_S)
+        try:
+            return _connect(path, round_s, read_only=False)
+        except BusyError:
+            stack.close()
+            if time.monotonic() >= deadline_s:
+                raise
+        time.sleep(_RETRY_S)
 
 
 def _prepare_home(home: Path) -> None:
@@ -138,72 +155,9 @@ def _connect(path: Path, deadline_s: float, *, read_only: bool) -> duckdb.DuckDB
         try:
             return duckdb.connect(path, read_only=read_only, config=config)
         except duckdb.Error as error:
-            busy = _busy(path, str(error))
-            if busy is None:
+            held = busy(path, str(error))
+            if held is None:
                 raise
             if time.monotonic() >= deadline_s:
-                raise busy from None
+                raise held from None
             time.sleep(_RETRY_S)
-
-
-def _busy(path: Path, message: str) -> BusyError | None:
-    """The error that names the holder, if DuckDB's message says that the file is held."""
-    if found := _HOLDER.search(message):
-        holder = f"process {found['pid']} ({found['program']})"
-    elif "different configuration than existing connections" in message:
-        holder = "this process itself, for another purpose"
-    else:
-        return None
-    return BusyError(
-        f"the warehouse {path} is held by {holder}",
-        "Wait until that process has ended, or end it, and try again.",
-    )
-
-
-@contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    """Turn what DuckDB says about the file into errors with a remedy."""
-    try:
-        yield
-    except duckdb.Error as error:
-        translated = _translate(path, str(error))
-        if translated is None:
-            raise
-        raise translated from error
-
-
-def _translate(path: Path, message: str) -> PoolexpError | None:
-    first_line = message.partition("\n")[0]
-    if any(phrase in message for phrase in _FULL):
-        return HomeError(
-            f"the disk of {path.parent} is full: {first_line}",
-            "Free some space; what was committed before is kept.",
-        )
-    if any(phrase in message for phrase in _FORBIDDEN):
-        return HomeError(
-            f"{path} cannot be opened: {first_line}",
-            "Give this user access to the home, or choose another one with --home.",
-        )
-    if any(phrase in message for phrase in _NEWER_FILE):
-        return WarehouseError(
-            f"{path} was written by a newer DuckDB: {first_line}",
-            "Use the newer version of poolexp.",
-        )
-    if any(phrase in message for phrase in _DAMAGE):
-        return damaged(path, first_line)
-    return None
-
-
-def is_about_the_file(error: duckdb.Error) -> bool:
-    """Whether DuckDB complains about the warehouse's file or its disk, not about what was asked."""
-    message = str(error)
-    return any(phrase in message for phrase in (*_DAMAGE, *_FULL))
-
-
-def damaged(path: Path, what: str) -> WarehouseError:
-    """The error for a warehouse that cannot be read any more."""
-    return WarehouseError(
-        f"the warehouse {path} is damaged: {what}",
-        f"Nothing that was measured is lost: {path.parent / 'runs'} holds it all. "
-        f"Move {path.name} and {path.name}.wal away; the next run makes a new warehouse.",
-    )

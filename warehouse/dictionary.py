@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from importlib import resources
 from typing import Any
 
@@ -42,13 +43,17 @@ def describe(connection: duckdb.DuckDBPyConnection) -> None:
     Raises:
         KeyError: the dictionary lacks one of them.
     """
+    connection.execute("\n".join(_comments(connection)))
+
+
+def _comments(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     for kind, query in (("TABLE", _TABLES), ("VIEW", _VIEWS)):
         for schema, name in connection.execute(query).fetchall():
             text = _WORDS["relations"][f"{schema}.{name}"]
-            connection.execute(f"COMMENT ON {kind} {schema}.{name} IS {_quoted(text)}")
+            yield f"COMMENT ON {kind} {schema}.{name} IS {_quoted(text)};"
     for schema, name, column in connection.execute(_COLUMNS).fetchall():
         text = meaning(f"{schema}.{name}", column)
-        connection.execute(f'COMMENT ON COLUMN {schema}.{name}."{column}" IS {_quoted(text)}')
+        yield f'COMMENT ON COLUMN {schema}.{name}."{column}" IS {_quoted(text)};'
 
 
 def _quoted(text: str) -> str:

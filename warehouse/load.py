@@ -17,7 +17,8 @@ import duckdb
 
 from poolexp.errors import WarehouseError
 from poolexp.landing import attempt_directories
-from warehouse.database import Warehouse, is_about_the_file
+from warehouse.complaints import is_about_the_file
+from warehouse.database import Warehouse
 from warehouse.derive import derive_fresh, forget_derived, prepare_fresh
 from warehouse.documents import Document, Manifest, PlanDocument, damaged, parse, read_text
 from warehouse.migrate import transaction, utc_now

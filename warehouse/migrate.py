@@ -65,6 +65,11 @@ def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
     return _version(connection) == MIGRATIONS[-1].number and _digest(connection) == _wanted_digest()
 
 
+def is_older(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether there are tables, and migrations that they have not had."""
+    return 0 < _version(connection) < MIGRATIONS[-1].number
+
+
 def migrate(
     connection: duckdb.DuckDBPyConnection, migrations: Sequence[Script] = MIGRATIONS
 ) -> None:

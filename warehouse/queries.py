@@ -10,7 +10,8 @@ import duckdb
 import polars as pl
 
 from poolexp.errors import UsageError
-from warehouse.database import Warehouse, is_about_the_file
+from warehouse.complaints import is_about_the_file
+from warehouse.database import Warehouse
 from warehouse.statements import statement
 
 _QUESTIONS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
