@@ -1,8 +1,8 @@
 """The command `poolexp`.
 
-Exit codes: 0 done and valid; 1 the validation failed, or a scenario has no usable trial; 2 a
-mistake in the call or in the experiment; 3 the environment refuses; 4 busy; 130 and 143 stopped
-by a signal.
+Exit codes: 0 done and valid; 1 the validation failed, a scenario has no usable trial, or a rebuild
+is not whole; 2 a mistake in the call or in the experiment; 3 the environment refuses; 4 busy; 130
+and 143 stopped by a signal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flows import comparing, terminal
+from flows import comparing, keeping, terminal
 from flows.aa import show_aa, write_aa_experiment
 from flows.benchmark_result import Finished
 from flows.console import OutputFormat, make_console, show_frame
@@ -277,7 +277,7 @@ def sql(
     show_frame(make_console(), frame, output)
 
 
-for _command in (comparing.compare, comparing.history):
+for _command in (comparing.compare, comparing.history, keeping.rebuild):
     app.command()(_command)
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,6 +31,8 @@ import pyarrow.parquet as pq
 FORMAT = 1
 
 JSON = Mapping[str, Any]
+
+_ATTEMPT = re.compile(r"trial-\d{3,}/attempt-\d+")
 
 REQUESTS = pa.schema(
     [
@@ -82,9 +85,19 @@ def attempt_directory(run: Path, trial: int, attempt: int) -> Path:
 def attempt_directories(run: Path) -> list[Path]:
     """All complete attempts of a run, in the order of their trials and attempts."""
     return sorted(
-        (path for path in run.glob("trial-*/attempt-*") if path.suffix != ".partial"),
+        (path for path in run.glob("trial-*/attempt-*") if _is_attempt(path)),
         key=lambda path: (int(path.parent.name[6:]), int(path.name[8:])),
     )
+
+
+def stray_paths(run: Path) -> list[Path]:
+    """What lies where attempts do but cannot be one; an attempt that broke off is none of these."""
+    found = [*run.glob("trial-*/*"), *(path for path in run.glob("trial-*") if path.is_file())]
+    return sorted(path for path in found if not _is_attempt(path) and path.suffix != ".partial")
+
+
+def _is_attempt(path: Path) -> bool:
+    return _ATTEMPT.fullmatch(f"{path.parent.name}/{path.name}") is not None
 
 
 def write_attempt(directory: Path, requests: pa.Table, counters: pa.Table, manifest: JSON) -> None:

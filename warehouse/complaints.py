@@ -83,5 +83,6 @@ def damaged(path: Path, what: str) -> WarehouseError:
     return WarehouseError(
         f"the warehouse {path} is damaged: {what}",
         f"Nothing that was measured is lost: {path.parent / 'runs'} holds it all. "
-        f"Move {path.name} and {path.name}.wal away; the next run makes a new warehouse.",
+        f"`poolexp rebuild --home {path.parent}` makes the warehouse again from there, and keeps "
+        "the damaged file.",
     )

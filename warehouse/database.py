@@ -74,6 +74,24 @@ def open_warehouse(
             yield Warehouse(path, connection, read_only)
 
 
+@contextmanager
+def open_unchanged(
+    home: Path, *, patience_s: float = PATIENCE_S
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The file of `home` as it is, whatever its schema; while it is open, nobody can write to it.
+
+    Raises:
+        BusyError, HomeError, WarehouseError: as `open_warehouse` does.
+    """
+    path = home.resolve() / FILE_NAME
+    with translated(path):
+        connection = _connect(path, time.monotonic() + patience_s, read_only=True)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
 def _require(path: Path) -> None:
     if not path.exists():
         raise UsageError(
