@@ -21,7 +21,8 @@ import typer
 from flows import comparing, keeping, terminal
 from flows.aa import show_aa, write_aa_experiment
 from flows.benchmark_result import Finished
-from flows.console import OutputFormat, make_console, show_frame
+from flows.console import make_console
+from flows.frames import OutputFormat, refuse_binary_to_a_terminal, show_frame
 from flows.options import HomeOption, RunArgument
 from flows.prefect_server import prefect_api
 from flows.provisioning import require_limits
@@ -272,6 +273,7 @@ def sql(
     ] = OutputFormat.TABLE,
 ) -> None:
     """Ask the warehouse in SQL; nothing can be changed and no file can be read."""
+    refuse_binary_to_a_terminal(output)
     with open_warehouse(home, read_only=True) as warehouse:
         frame = run_sql(warehouse, statement)
     show_frame(make_console(), frame, output)

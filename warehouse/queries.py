@@ -163,14 +163,28 @@ def run_sql(warehouse: Warehouse, text: str) -> pl.DataFrame:
     if not warehouse.read_only:
         raise ValueError("a person's SQL runs on a warehouse that is open for reading only")
     try:
-        _require_question(warehouse.connection.extract_statements(text), text)
-        return warehouse.connection.execute(text).pl()
+        statements = warehouse.connection.extract_statements(text)
+        _require_question(statements, text)
+        return _answer(warehouse.connection, statements[0].query)
     except duckdb.Error as error:
         if is_about_the_file(error):
             raise
         raise UsageError(
             f"the SQL was refused: {error}", "See the README's list of views."
         ) from None
+
+
+def _answer(connection: duckdb.DuckDBPyConnection, query: str) -> pl.DataFrame:
+    """The rows; intervals, such as the difference of two instants, as text: frames have none."""
+    answer = connection.execute(query)
+    intervals = [name for name, kind, *_ in answer.description or () if kind == "INTERVAL"]
+    if intervals:
+        quoted = ['"' + name.replace('"', '""') + '"' for name in intervals]
+        as_text = ", ".join(f"{name}::VARCHAR AS {name}" for name in quoted)
+        # The person's own question, which has been found to be one: what surrounds it only casts.
+        question = _without_semicolon(query)
+        answer = connection.execute(f"SELECT * REPLACE ({as_text}) FROM (\n{question}\n)")  # noqa: S608
+    return answer.pl()
 
 
 def _require_question(statements: Sequence[duckdb.Statement], text: str) -> None:
@@ -190,7 +204,14 @@ def _require_question(statements: Sequence[duckdb.Statement], text: str) -> None
 def _first_word(text: str) -> str:
     """The first word behind spaces and comments, which are no tokens, in capitals."""
     offset, _ = duckdb.tokenize(text)[0]
-    return text[offset:].split(maxsplit=1)[0].upper()
+    return text.encode()[offset:].decode().split(maxsplit=1)[0].upper()
+
+
+def _without_semicolon(text: str) -> str:
+    """The text up to the semicolon that ends it; tokens are counted in bytes."""
+    raw = text.encode()
+    ends = [offset for offset, _ in duckdb.tokenize(text) if raw[offset : offset + 1] == b";"]
+    return raw[: min(ends, default=len(raw))].decode()
 
 
 def _frame(warehouse: Warehouse, sql: str, *parameters: str | list[float]) -> pl.DataFrame:
