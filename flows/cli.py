@@ -279,8 +279,8 @@ def sql(
     show_frame(make_console(), frame, output)
 
 
-for _command in (comparing.compare, comparing.history, keeping.rebuild):
-    app.command()(_command)
+for _command in (comparing.compare, comparing.history, keeping.rebuild, keeping.export, keeping.import_):
+    app.command(_command.__name__.rstrip("_"))(_command)
 
 
 def exit_code(error: PoolexpError) -> int:

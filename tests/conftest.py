@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from run_series import land_series
+from short_runs import write_kept_home
 from synthetic_runs import write_run
 
 from warehouse.database import open_warehouse
@@ -34,4 +35,12 @@ def series_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the runs of `run_series.land_series`; to be read only."""
     home = tmp_path_factory.mktemp("series") / "home"
     land_series(home)
+    return home
+
+
+@pytest.fixture(scope="session")
+def kept_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with two short runs, one of them validated; to be read only."""
+    home = tmp_path_factory.mktemp("kept") / "home"
+    write_kept_home(home)
     return home

@@ -5,17 +5,35 @@ A rebuild carries it over from the old file, and an export takes a run's part of
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import duckdb
 import pyarrow as pa
 
 from warehouse.database import Warehouse
 
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How the rows of one of these tables belong together.
+
+    Attributes:
+        run: the column that names the run that they stem from.
+        unit: the column whose value all rows made at one time share; such rows come together or,
+            if any is there already, not at all.
+    """
+
+    run: str = "run_id"
+    unit: str = "run_id"
+
+
 KEPT = {
-    "validation": "run_id",
-    "noise_floor": "aa_run_id",
-    "aa_result": "run_id",
+    "validation": Kept(unit="validation_id"),
+    "noise_floor": Kept(run="aa_run_id", unit="aa_run_id"),
+    "aa_result": Kept(),
+    "comparison": Kept(),
+    "drift": Kept(),
 }
-"""The tables, each with the column that names the run it stems from."""
 
 
 def read_kept(
@@ -31,11 +49,11 @@ def read_kept(
     sql = f"SELECT * FROM raw.{table}"  # noqa: S608 - one of ours
     if run_id is None:
         return connection.execute(sql).to_arrow_table()
-    return connection.execute(f"{sql} WHERE {KEPT[table]} = ?", [run_id]).to_arrow_table()
+    return connection.execute(f"{sql} WHERE {KEPT[table].run} = ?", [run_id]).to_arrow_table()
 
 
 def bring_kept(warehouse: Warehouse, table: str, rows: pa.Table) -> int:
-    """Insert those rows that are not there yet; return how many that were.
+    """Insert what is not there yet; return how many rows that were.
 
     Only rows of runs that the warehouse knows are taken, and only columns that both have.
     """
@@ -44,13 +62,13 @@ def bring_kept(warehouse: Warehouse, table: str, rows: pa.Table) -> int:
     if not names or rows.num_rows == 0:
         return 0
     columns = ", ".join(f'"{name}"' for name in names)
+    kept = KEPT[table]
     warehouse.connection.register("brought", rows)
     try:
         inserted = warehouse.connection.execute(
-            f"INSERT INTO raw.{table} ({columns}) "  # noqa: S608 - names from our own schema
-            f"SELECT {columns} FROM brought "
-            f"WHERE {KEPT[table]} IN (SELECT run_id FROM raw.run) "
-            f"EXCEPT ALL SELECT {columns} FROM raw.{table}"
+            f"INSERT INTO raw.{table} ({columns}) SELECT {columns} FROM brought "  # noqa: S608
+            f"WHERE {kept.run} IN (SELECT run_id FROM raw.run) "
+            f"AND {kept.unit} NOT IN (SELECT {kept.unit} FROM raw.{table})"
         ).fetchone()
     finally:
         warehouse.connection.unregister("brought")

@@ -7,14 +7,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 
 import duckdb
 import pytest
 from public_views import assert_same_rows, public_views
-from short_runs import short_experiment
-from synthetic_runs import CREATED_AT, Spoiling, write_run
+from short_runs import FIRST, SECOND, THIRD, short_experiment
+from synthetic_runs import write_run
 
 from poolexp.errors import BusyError, UsageError, WarehouseError
 from poolexp.home import hold_home
@@ -23,31 +22,11 @@ from warehouse.database import FILE_NAME, open_warehouse
 from warehouse.kept import KEPT
 from warehouse.load import load_run
 from warehouse.rebuild import BUILDING, rebuild
-from warehouse.validate import validate_run
-
-FIRST, SECOND, THIRD = (f"2026010{day}T000000Z-aaaa" for day in (1, 2, 3))
-
-
-@pytest.fixture(scope="module")
-def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with a validated run and one that broke off; to be read only."""
-    home = tmp_path_factory.mktemp("kept") / "home"
-    spoilt = Spoiling(failures={1: 3}, retried=(2,), leave_out=(4,))
-    short = short_experiment()
-    with open_warehouse(home) as warehouse:
-        load_run(warehouse, write_run(home, run_id=FIRST, experiment=short))
-        validate_run(warehouse, FIRST)
-        later = CREATED_AT + timedelta(days=1)
-        run = write_run(
-            home, run_id=SECOND, experiment=short, created_at=later, state="failed", spoiling=spoilt
-        )
-        load_run(warehouse, run)
-    return home
 
 
 @pytest.fixture
-def home(two_runs: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(two_runs, tmp_path / "home"))
+def home(kept_home: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(kept_home, tmp_path / "home"))
 
 
 def kept_files(home: Path) -> list[Path]:
@@ -55,7 +34,7 @@ def kept_files(home: Path) -> list[Path]:
 
 
 def test_a_rebuilt_warehouse_has_the_same_rows_and_the_old_file_is_kept(
-    home: Path, two_runs: Path
+    home: Path, kept_home: Path
 ) -> None:
     old = (home / FILE_NAME).read_bytes()
     told = []
@@ -66,7 +45,7 @@ def test_a_rebuilt_warehouse_has_the_same_rows_and_the_old_file_is_kept(
     assert report.carried["validation"] > 0
     assert report.kept_as is not None
     assert report.kept_as.read_bytes() == old
-    assert_same_rows(two_runs, home)
+    assert_same_rows(kept_home, home)
     assert (home / FILE_NAME).stat().st_mode & 0o777 == 0o600
     assert not (home / BUILDING).exists()
 
@@ -81,7 +60,7 @@ def _flipped(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("spoil", [_halved, _flipped])
 def test_a_damaged_file_is_kept_and_its_judgements_are_made_again(
-    home: Path, two_runs: Path, spoil: Callable[[bytes], bytes]
+    home: Path, kept_home: Path, spoil: Callable[[bytes], bytes]
 ) -> None:
     path = home / FILE_NAME
     path.write_bytes(spoil(path.read_bytes()))
@@ -93,7 +72,7 @@ def test_a_damaged_file_is_kept_and_its_judgements_are_made_again(
     assert report.validated == [FIRST], "the one that broke off was never validated"
     assert report.kept_as is not None
     assert report.kept_as.read_bytes() == damaged
-    assert_same_rows(two_runs, home, without=("validation_id", "validated_at", "details"))
+    assert_same_rows(kept_home, home, without=("validation_id", "validated_at", "details"))
 
 
 def test_damage_where_the_judgements_lie_is_told(home: Path) -> None:
@@ -117,7 +96,7 @@ os._exit(1)
 
 @pytest.mark.parametrize("spoilt", [False, True])
 def test_a_log_that_was_left_goes_with_the_old_file(
-    home: Path, two_runs: Path, spoilt: bool
+    home: Path, kept_home: Path, spoilt: bool
 ) -> None:
     """Rows are deleted in the log alone: replayed into the new file, it would do so again."""
     subprocess.run([sys.executable, "-c", WRITE_AND_DIE, home / FILE_NAME], check=False)
@@ -130,7 +109,7 @@ def test_a_log_that_was_left_goes_with_the_old_file(
     kept_log = report.kept_as.with_name(f"{report.kept_as.name}.wal")
     assert kept_log.read_bytes() == bytes(data)
     assert not log.exists()
-    assert public_views(home)["requests"] == public_views(two_runs)["requests"]
+    assert public_views(home)["requests"] == public_views(kept_home)["requests"]
 
 
 REBUILD_AND_DIE = """
@@ -149,12 +128,12 @@ module.rebuild(home)
 
 @pytest.mark.long
 @pytest.mark.parametrize("point", ["second run", "_carry_over", "_replace", "replace"])
-def test_killed_half_way_and_repeated(home: Path, two_runs: Path, point: str) -> None:
+def test_killed_half_way_and_repeated(home: Path, kept_home: Path, point: str) -> None:
     ended = subprocess.run([sys.executable, "-c", REBUILD_AND_DIE, home, point], check=False)
     assert ended.returncode == -signal.SIGKILL
-    assert_same_rows(two_runs, home)
+    assert_same_rows(kept_home, home)
     assert rebuild(home).whole
-    assert_same_rows(two_runs, home)
+    assert_same_rows(kept_home, home)
     assert not (home / BUILDING).exists()
 
 
