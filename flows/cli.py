@@ -279,7 +279,14 @@ def sql(
     show_frame(make_console(), frame, output)
 
 
-for _command in (comparing.compare, comparing.history, keeping.rebuild, keeping.export, keeping.import_):
+for _command in (
+    comparing.compare,
+    comparing.history,
+    keeping.rebuild,
+    keeping.export,
+    keeping.import_,
+    keeping.prune,
+):
     app.command(_command.__name__.rstrip("_"))(_command)
 
 

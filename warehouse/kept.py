@@ -12,6 +12,13 @@ import pyarrow as pa
 
 from warehouse.database import Warehouse
 
+_OF_RUNS = """
+SELECT schema_name, table_name
+FROM duckdb_columns() SEMI JOIN duckdb_tables() USING (schema_name, table_name)
+WHERE schema_name IN ('raw', 'stored') AND column_name = 'run_id'
+ORDER BY table_name <> 'run', schema_name, table_name
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -75,9 +82,27 @@ def bring_kept(warehouse: Warehouse, table: str, rows: pa.Table) -> int:
     return int(inserted[0]) if inserted else 0
 
 
-def _columns(connection: duckdb.DuckDBPyConnection, table: str) -> frozenset[str]:
-    found = connection.execute(
-        "SELECT column_name FROM duckdb_columns() WHERE schema_name = 'raw' AND table_name = ?",
-        [table],
-    ).fetchall()
+def bring_run(old: duckdb.DuckDBPyConnection, warehouse: Warehouse, run_id: str) -> None:
+    """Bring over all that another file has of one run, whose directory is gone.
+
+    Raises:
+        duckdb.Error: the other file is damaged, or its rows do not fit.
+    """
+    connection = warehouse.connection
+    for schema, table in connection.execute(_OF_RUNS).fetchall():
+        known = _columns(connection, table, schema) & _columns(old, table, schema)
+        columns = ", ".join(f'"{name}"' for name in sorted(known))
+        if not columns or table in KEPT:
+            continue
+        sql = f"SELECT {columns} FROM {schema}.{table} WHERE run_id = ?"  # noqa: S608 - our names
+        connection.register("brought", old.execute(sql, [run_id]).to_arrow_table())
+        connection.execute(f"INSERT INTO {schema}.{table} ({columns}) FROM brought")
+        connection.unregister("brought")
+
+
+def _columns(
+    connection: duckdb.DuckDBPyConnection, table: str, schema: str = "raw"
+) -> frozenset[str]:
+    sql = "SELECT column_name FROM duckdb_columns() WHERE schema_name = ? AND table_name = ?"
+    found = connection.execute(sql, [schema, table]).fetchall()
     return frozenset(name for (name,) in found)

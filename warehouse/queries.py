@@ -127,6 +127,27 @@ def run_facts(warehouse: Warehouse, run_id: str) -> dict[str, Any]:
     }
 
 
+def require_raw_rows(warehouse: Warehouse, run_id: str) -> None:
+    """See that a run's requests and counters can be asked.
+
+    Raises:
+        UsageError: they were pruned.
+    """
+    sql = "SELECT pruned_at, validated FROM runs WHERE run_id = ?"
+    row = warehouse.connection.execute(sql, [run_id]).fetchone()
+    if row and row[0] is not None:
+        last = {
+            True: "its last validation passed",
+            False: "its last validation failed",
+            None: "it was never validated",
+        }[row[1]]
+        raise UsageError(
+            f"the requests of run {run_id} were pruned on {row[0]:%Y-%m-%d}: nothing can be judged "
+            f"or drawn of them; its summaries are there, and {last}",
+            "`poolexp rebuild` brings the rows of all runs back from their directories.",
+        )
+
+
 def latency_quantiles(
     warehouse: Warehouse, run_id: str, probabilities: Sequence[float]
 ) -> pl.DataFrame:

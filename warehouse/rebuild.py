@@ -21,8 +21,9 @@ from poolexp.home import hold_home
 from poolexp.landing import attempt_directories, stray_paths, sync_directory
 from warehouse.database import FILE_NAME, Warehouse, open_unchanged, open_warehouse
 from warehouse.documents import PlanDocument, parse, read_text
-from warehouse.kept import KEPT, bring_kept, read_kept
+from warehouse.kept import KEPT, bring_kept, bring_run, read_kept
 from warehouse.load import load_attempt, load_plan
+from warehouse.migrate import transaction
 from warehouse.validate import validate_run
 
 BUILDING = "rebuilding"
@@ -50,7 +51,8 @@ class Rebuilt:
         carried: rows taken over from the old file, by table.
         unread: why the old file, or a table of it, could not be read.
         validated: runs that were judged again, because their judgements could not be read.
-        missing: runs that only the old file has: their directories are gone.
+        brought: runs that only the old file had, because their directories are gone.
+        missing: such runs that could not be brought over.
         kept_as: where the old file lies now; None if there was none.
     """
 
@@ -61,6 +63,7 @@ class Rebuilt:
     carried: dict[str, int] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
     validated: list[str] = field(default_factory=list)
+    brought: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     kept_as: Path | None = None
 
@@ -160,6 +163,8 @@ def _carry_over(
 ) -> None:
     """Bring over what no directory holds; judge the runs again where that cannot be read."""
     if old is not None:
+        for run_id in _without_directory(old, report):
+            _bring_run(old, warehouse, run_id, report)
         for table in KEPT:
             try:
                 rows = read_kept(old, table)
@@ -167,12 +172,23 @@ def _carry_over(
                 report.unread.append(f"raw.{table}: {_first_line(error)}")
             else:
                 report.carried[table] = bring_kept(warehouse, table, rows)
-        report.missing = _missing(old, report)
     if "validation" not in report.carried:
         _validate_again(warehouse, report)
 
 
-def _missing(old: duckdb.DuckDBPyConnection, report: Rebuilt) -> list[str]:
+def _bring_run(
+    old: duckdb.DuckDBPyConnection, warehouse: Warehouse, run_id: str, report: Rebuilt
+) -> None:
+    try:
+        with transaction(warehouse.connection):
+            bring_run(old, warehouse, run_id)
+        report.brought.append(run_id)
+    except duckdb.Error as error:
+        report.unread.append(f"run {run_id}: {_first_line(error)}")
+        report.missing.append(run_id)
+
+
+def _without_directory(old: duckdb.DuckDBPyConnection, report: Rebuilt) -> list[str]:
     try:
         known = old.execute("SELECT run_id FROM raw.run").fetchall()
     except duckdb.Error as error:

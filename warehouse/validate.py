@@ -26,6 +26,7 @@ from warehouse.conclusions import draw_conclusions
 from warehouse.database import Warehouse
 from warehouse.expectations import EXPECTATIONS, Expectation
 from warehouse.migrate import transaction, utc_now
+from warehouse.queries import require_raw_rows
 from warehouse.statements import statement
 from warehouse.validation_report import ExpectationResult, ValidationReport
 
@@ -43,9 +44,10 @@ def validate_run(
     The noise that a valid A/A run measured counts from then on for all runs of its experiment.
 
     Raises:
-        UsageError: there is no such run.
+        UsageError: there is no such run, or its raw rows were pruned.
     """
     _require_run(warehouse, run_id)
+    require_raw_rows(warehouse, run_id)
     with _quiet():
         try:
             results = _judge_all(warehouse, run_id, expectations, _great_expectations())

@@ -74,6 +74,7 @@ def test_every_command_has_help_and_is_in_the_readme(call: Caller) -> None:
         "rebuild",
         "export",
         "import",
+        "prune",
     }
     documented = re.findall(r"^\|.*\|.*\|$", readme, re.MULTILINE)
     named = {name for line in documented for name in re.findall(r"`poolexp ([a-z]+)", line)}

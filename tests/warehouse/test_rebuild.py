@@ -12,15 +12,13 @@ from pathlib import Path
 import duckdb
 import pytest
 from public_views import assert_same_rows, public_views
-from short_runs import FIRST, SECOND, THIRD, short_experiment
-from synthetic_runs import write_run
+from short_runs import FIRST, SECOND
 
 from poolexp.errors import BusyError, UsageError, WarehouseError
 from poolexp.home import hold_home
 from poolexp.landing import run_directory
 from warehouse.database import FILE_NAME, open_warehouse
 from warehouse.kept import KEPT
-from warehouse.load import load_run
 from warehouse.rebuild import BUILDING, rebuild
 
 
@@ -138,10 +136,6 @@ def test_killed_half_way_and_repeated(home: Path, kept_home: Path, point: str) -
 
 
 def test_what_does_not_fit_is_named_and_the_rest_lands(home: Path) -> None:
-    third = write_run(home, run_id=THIRD, experiment=short_experiment(repetitions=1))
-    with open_warehouse(home) as warehouse:
-        load_run(warehouse, third)
-    shutil.rmtree(third)
     first = run_directory(home, FIRST)
     (first / "trial-001" / "attempt-1" / "requests.parquet").write_bytes(b"spoilt")
     (first / "trial-002" / "attempt-1.copy").mkdir()
@@ -149,7 +143,7 @@ def test_what_does_not_fit_is_named_and_the_rest_lands(home: Path) -> None:
     (home / "runs" / "notes.txt").write_text("mine")
     (home / "runs" / ".importing-x").mkdir()
     report = rebuild(home)
-    assert (report.whole, report.missing) == (False, [THIRD])
+    assert not report.whole
     reasons = {
         str(skipped.directory.relative_to(home)): skipped.reason for skipped in report.skipped
     }
@@ -161,6 +155,15 @@ def test_what_does_not_fit_is_named_and_the_rest_lands(home: Path) -> None:
     landed = {row[:2] for row in public_views(home)["all_requests"]}
     assert (FIRST, 1) not in landed
     assert {(FIRST, 2), (SECOND, 1)} <= landed
+
+
+def test_a_run_whose_directory_is_gone_is_taken_from_the_old_file(
+    home: Path, kept_home: Path
+) -> None:
+    shutil.rmtree(run_directory(home, FIRST))
+    report = rebuild(home)
+    assert (report.whole, report.brought, report.runs) == (True, [FIRST], [SECOND])
+    assert_same_rows(kept_home, home)
 
 
 def test_a_home_with_directories_alone_gets_its_warehouse(home: Path) -> None:
@@ -193,4 +196,5 @@ def test_every_table_is_made_from_directories_or_carried_over(home: Path) -> Non
         }
     bookkeeping = {"migration", "view_digest"}
     landed = {"run", "trial", "attempt", "request", "counter"}
+    landed |= {"pruned"}  # the rows are back
     assert tables - bookkeeping - landed - set(KEPT) == set()

@@ -16,5 +16,6 @@ LEFT JOIN (
 ) AS found USING (trial, attempt)
 WHERE
     run_id = $1
+    AND run_id NOT IN (SELECT run_id FROM raw.pruned)
     AND coalesce(found_rows, 0)
     = TRY_CAST(manifest ->> '$.files."requests.parquet".rows' AS BIGINT)

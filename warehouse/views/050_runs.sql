@@ -30,6 +30,7 @@ SELECT
     counted.planned_measured,
     newest.success AS validated,
     newest.validated_at,
+    pruned.pruned_at,
     facts ->> '$.limits.mode' AS limits_mode,
     facts ->> '$.limits.state' AS limits_state,
     facts ->> '$.limits.reason' AS limits_reason,
@@ -52,3 +53,4 @@ SELECT
 FROM raw.run
 LEFT JOIN counted USING (run_id)
 LEFT JOIN staging.newest_validations AS newest USING (run_id)
+LEFT JOIN raw.pruned AS pruned USING (run_id)
