@@ -73,6 +73,7 @@ def test_summaries_stay_and_the_directories_too(home: Path, kept_home: Path) -> 
     assert_same_rows(kept_home, home)
 
 
+@pytest.mark.long
 def test_a_pruned_run_outlives_its_directory(home: Path, kept_home: Path) -> None:
     prune(home, old_runs(home))
     shutil.rmtree(run_directory(home, FIRST))

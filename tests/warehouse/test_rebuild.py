@@ -56,7 +56,7 @@ def _flipped(data: bytes) -> bytes:
     return data[:5000] + bytes([data[5000] ^ 0xFF]) + data[5001:]
 
 
-@pytest.mark.parametrize("spoil", [_halved, _flipped])
+@pytest.mark.parametrize("spoil", [_halved, pytest.param(_flipped, marks=pytest.mark.long)])
 def test_a_damaged_file_is_kept_and_its_judgements_are_made_again(
     home: Path, kept_home: Path, spoil: Callable[[bytes], bytes]
 ) -> None:
@@ -73,6 +73,7 @@ def test_a_damaged_file_is_kept_and_its_judgements_are_made_again(
     assert_same_rows(kept_home, home, without=("validation_id", "validated_at", "details"))
 
 
+@pytest.mark.long
 def test_damage_where_the_judgements_lie_is_told(home: Path) -> None:
     path = home / FILE_NAME
     data = bytearray(path.read_bytes())
@@ -92,7 +93,7 @@ os._exit(1)
 """
 
 
-@pytest.mark.parametrize("spoilt", [False, True])
+@pytest.mark.parametrize("spoilt", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_log_that_was_left_goes_with_the_old_file(
     home: Path, kept_home: Path, spoilt: bool
 ) -> None:
@@ -166,6 +167,7 @@ def test_a_run_whose_directory_is_gone_is_taken_from_the_old_file(
     assert_same_rows(kept_home, home)
 
 
+@pytest.mark.long
 def test_a_home_with_directories_alone_gets_its_warehouse(home: Path) -> None:
     (home / FILE_NAME).unlink()
     shutil.rmtree(run_directory(home, FIRST))
