@@ -95,11 +95,11 @@ def open_unchanged(
 @contextmanager
 def in_memory(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to no file, for attaching files; errors are told as those of `path`."""
-    with _translated(path), duckdb.connect(config=_ALWAYS) as connection:
+    with translated(path), duckdb.connect(config=_ALWAYS) as connection:
         try:
             yield connection
         except duckdb.Error as error:
-            raise _busy(path, str(error)) or error from error
+            raise busy(path, str(error)) or error from error
 
 
 def _require(path: Path) -> None:

@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 from poolexp.errors import HomeError, UsageError
 from poolexp.home import prepare_home
 from poolexp.landing import run_directory, sync_directory
-from warehouse.database import Warehouse, is_about_the_file, open_warehouse
+from warehouse.complaints import is_about_the_file
+from warehouse.database import Warehouse, open_warehouse
 from warehouse.documents import PlanDocument, parse
 from warehouse.kept import KEPT, bring_kept
 from warehouse.load import load_run

@@ -133,9 +133,12 @@ def require_raw_rows(warehouse: Warehouse, run_id: str) -> None:
     Raises:
         UsageError: they were pruned.
     """
-    sql = "SELECT pruned_at, validated FROM runs WHERE run_id = ?"
+    sql = (
+        "SELECT pruned_at, success FROM raw.pruned "
+        "LEFT JOIN staging.newest_validations USING (run_id) WHERE run_id = ?"
+    )
     row = warehouse.connection.execute(sql, [run_id]).fetchone()
-    if row and row[0] is not None:
+    if row is not None:
         last = {
             True: "its last validation passed",
             False: "its last validation failed",
