@@ -20,9 +20,13 @@ from poolexp.request_log import COLUMNS
 
 Column = npt.NDArray[np.int64]
 
+PROGRAM: Sequence[str] = ("-m", "poolexp.trial")
+"""What a generator process runs: arguments of the Python that runs this."""
+
 ENDING_TIMEOUT_S = 5.0
 _COMPLAINT_BYTES = 2000
-# The order of a trial of five million requests is one line.
+_QUOTED_BYTES = 200
+# What a process says of itself; all that there is of every request is in its columns.
 _LINE_LIMIT_BYTES = 64 * 1024
 
 
@@ -59,7 +63,8 @@ class GeneratorProcess:
         """Wait for the line that reports `event`.
 
         Raises:
-            TrialError: the process reports a failure, ends, or stays silent for `within_s`.
+            TrialError: the process reports a failure, ends, stays silent for `within_s`, or says
+                what is no such line.
 
         """
         assert self._process.stdout is not None  # noqa: S101 - we asked for the pipe
@@ -68,12 +73,14 @@ class GeneratorProcess:
                 line = await self._process.stdout.readline()
         except TimeoutError:
             raise TrialError(f"the generator did not report {event!r} in {within_s:g} s") from None
+        except ValueError:
+            raise TrialError(
+                f"where the generator should report {event!r} it said more than "
+                f"{_LINE_LIMIT_BYTES:,} bytes in one line"
+            ) from None
         if not line:
             raise TrialError(f"the generator ended before {event!r}{self._last_words()}")
-        message: dict[str, Any] = json.loads(line)
-        if message["event"] != event:
-            raise TrialError(f"the generator failed: {message.get('error', message['event'])}")
-        return message
+        return _report(line, event)
 
     def columns(self) -> dict[str, Column]:
         """The raw columns that the process has written, by name."""
@@ -101,6 +108,21 @@ class GeneratorProcess:
         return f": {words[-_COMPLAINT_BYTES:]}" if words else ""
 
 
+def _report(line: bytes, event: str) -> dict[str, Any]:
+    try:
+        message = json.loads(line)
+        told = message["event"]
+    except (ValueError, TypeError, KeyError):
+        beginning = line[:_QUOTED_BYTES].decode(errors="replace").strip()
+        raise TrialError(
+            f"where the generator should report {event!r} it said {beginning!r}"
+        ) from None
+    if told != event:
+        raise TrialError(f"the generator failed: {message.get('error', told)}")
+    report: dict[str, Any] = message
+    return report
+
+
 @asynccontextmanager
 async def generator_process(
     group: Group | None, cpus: Sequence[int] | None = None
@@ -109,7 +131,7 @@ async def generator_process(
 
     It runs on `cpus` alone if they are given.
     """
-    argv: Sequence[str] = confined([sys.executable, "-m", "poolexp.trial"], cpus)
+    argv: Sequence[str] = confined([sys.executable, *PROGRAM], cpus)
     if group is not None:
         argv = group.command(argv)
     with tempfile.TemporaryFile() as columns, tempfile.TemporaryFile() as complaints:

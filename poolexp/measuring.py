@@ -31,7 +31,7 @@ from poolexp.orders import Given, make_orders
 from poolexp.plan import UNLIMITED_PERIOD_MS, Trial, schedule_for
 from poolexp.pools import OPENING_TIMEOUT_S
 from poolexp.records import ClosedWindow, Course, manifest
-from poolexp.request_rows import Seen, closed_loop_rows, open_loop_rows
+from poolexp.request_rows import Columns, closed_loop_rows, open_loop_rows
 from poolexp.watching import Watched, meters_document, watch
 
 IDLE_NS = 50_000_000
@@ -100,7 +100,7 @@ async def measure(
         closed = await _hear(crew, "closed", within_s=_MARGIN_S)
         loops = together_loops([report["loop_meter"] for report in closed])
         meters = await meters_document(watched, bench.machine, hiccups, loops)
-        seen = _seen(crew, closed)
+        seen = [each.columns() for each in crew]
     course = Course(
         began_ns=began_ns,
         origin_ns=origin_ns,
@@ -115,19 +115,12 @@ async def measure(
     return _land(bench, trial, attempt, planned, seen, watched.rows, course)
 
 
-def _seen(crew: Sequence[GeneratorProcess], closed: Sequence[Row]) -> list[Seen]:
-    return [
-        Seen(generator.columns(), report["sqlstate"])
-        for generator, report in zip(crew, closed, strict=True)
-    ]
-
-
 def _land(
     bench: Bench,
     trial: Trial,
     attempt: int,
     planned: ArrivalSchedule | None,
-    seen: Sequence[Seen],
+    seen: Sequence[Columns],
     readings: list[Row],
     course: Course,
 ) -> Path:

@@ -19,13 +19,31 @@ OUTCOMES = ("not_sent", "done", "acquire_timeout", "query_timeout", "error")
 
 NOT_SENT, DONE, ACQUIRE_TIMEOUT, QUERY_TIMEOUT, ERROR = range(5)
 
-COLUMNS = ("scheduled_ns", *INSTANTS, "outcome", "backend_pid")
+COLUMNS = ("scheduled_ns", *INSTANTS, "outcome", "backend_pid", "sqlstate")
 """The columns of a saved log, each one signed 64-bit integers, one after the other."""
+
+
+_SQLSTATE_LENGTH = 5
 
 
 def empty_column(slots: int) -> array[int]:
     """A column in which nothing has happened yet."""
     return array("q", [NEVER]) * slots
+
+
+def packed_sqlstate(state: str) -> int:
+    """A SQLSTATE as one number: its five ASCII characters are the bytes, the first the highest.
+
+    A column of numbers has room for the SQLSTATE of every request, however many fail.
+    """
+    return int.from_bytes(state[:_SQLSTATE_LENGTH].encode("ascii", "replace"))
+
+
+def unpacked_sqlstate(packed: int) -> str | None:
+    """The SQLSTATE again, or None where there was none."""
+    if packed == NEVER:
+        return None
+    return packed.to_bytes(_SQLSTATE_LENGTH).lstrip(b"\0").decode("ascii")
 
 
 class RequestLog:
@@ -45,8 +63,8 @@ class RequestLog:
         self.ended_ns = empty_column(slots)
         self.outcome = array("q", [NOT_SENT]) * slots
         self.backend_pid = empty_column(slots)
-        self.sqlstate: dict[int, str] = {}
-        """SQLSTATE by request number, for the few that failed with one."""
+        self.sqlstate = empty_column(slots)
+        """SQLSTATEs as `packed_sqlstate` gives them, of those requests that failed with one."""
 
     def __len__(self) -> int:
         return len(self.scheduled_ns)

@@ -78,7 +78,7 @@ async def run(order: dict[str, Any]) -> None:
     tell("measured")
     log.save(order["log_descriptor"], requests=sent["requests"])
     await close(pool)
-    tell("closed", **facts(census, log), **sent)
+    tell("closed", **facts(census), **sent)
 
 
 def scheduled(order: dict[str, Any]) -> array[int]:
@@ -138,7 +138,7 @@ async def close(pool: Pool) -> None:
         pool.terminate()
 
 
-def facts(census: ConnectionCensus, log: RequestLog) -> dict[str, object]:
+def facts(census: ConnectionCensus) -> dict[str, object]:
     """What the manifest keeps about the generator."""
     return {
         "pid": os.getpid(),
@@ -147,7 +147,6 @@ def facts(census: ConnectionCensus, log: RequestLog) -> dict[str, object]:
         "cpus": sorted(os.sched_getaffinity(0)),
         "connections_opened": census.opened,
         "connections_lost": census.lost,
-        "sqlstate": {str(seq): state for seq, state in log.sqlstate.items()},
     }
 
 

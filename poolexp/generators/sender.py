@@ -11,7 +11,14 @@ from typing import Any
 import asyncpg
 
 from poolexp.pools import Pool
-from poolexp.request_log import ACQUIRE_TIMEOUT, DONE, ERROR, QUERY_TIMEOUT, RequestLog
+from poolexp.request_log import (
+    ACQUIRE_TIMEOUT,
+    DONE,
+    ERROR,
+    QUERY_TIMEOUT,
+    RequestLog,
+    packed_sqlstate,
+)
 
 FAILURES = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 """What a server or a connection can do to a request; anything else is our own mistake."""
@@ -68,7 +75,7 @@ def _note(log: RequestLog, seq: int, error: BaseException, timeout: int) -> bool
     log.outcome[seq] = timeout if given_up else ERROR
     state = getattr(error, "sqlstate", None)
     if state is not None:
-        log.sqlstate[seq] = str(state)
+        log.sqlstate[seq] = packed_sqlstate(state)
     return given_up
 
 

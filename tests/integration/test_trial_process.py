@@ -18,6 +18,7 @@ from poolexp.request_log import (
     INSTANTS,
     NEVER,
     QUERY_TIMEOUT,
+    unpacked_sqlstate,
 )
 from poolexp.workload import BurstArrivals, UniformArrivals
 
@@ -80,7 +81,7 @@ async def test_every_planned_request_is_recorded_in_order_and_none_is_early(
     assert len(set(columns["backend_pid"])) <= 3
     assert facts["connections_opened"] == 3
     assert facts["connections_lost"] == 0
-    assert facts["sqlstate"] == {}
+    assert set(columns["sqlstate"]) == {NEVER}
 
 
 async def test_a_burst_larger_than_the_pool_waits_for_connections(server: Server) -> None:
@@ -94,17 +95,47 @@ async def test_a_burst_larger_than_the_pool_waits_for_connections(server: Server
 
 async def test_a_failing_statement_is_an_outcome_with_its_sqlstate(server: Server) -> None:
     planned = uniform()
-    columns, facts = await run_trial(
-        server,
-        planned,
-        sql="SELECT 1 / ($1::int - 5)",
-    )
+    columns, _ = await run_trial(server, planned, sql="SELECT 1 / ($1::int - 5)")
     assert [seq for seq, code in enumerate(columns["outcome"]) if code != DONE] == [5]
     assert columns["outcome"][5] == ERROR
-    assert facts["sqlstate"] == {"5": "22012"}
+    states = [unpacked_sqlstate(int(state)) for state in columns["sqlstate"]]
+    assert (states[5], states.count(None)) == ("22012", len(planned) - 1)
     assert columns["received_ns"][5] == NEVER
     assert columns["released_ns"][5] > 0, "its connection went back"
     assert columns["ended_ns"][5] >= columns["released_ns"][5]
+
+
+async def test_a_trial_in_which_every_request_fails_is_told_like_any_other(
+    server: Server,
+) -> None:
+    planned = uniform(rate_per_s=20_000, measure_s=0.4)
+    # The connections are warmed with the first arguments.
+    columns, _ = await run_trial(
+        server, planned, sql="SELECT 1 / (CASE WHEN $1::int = 0 THEN 1 ELSE 0 END)"
+    )
+    assert len(planned) == 10_000
+    assert (columns["outcome"] == ERROR).sum() == len(planned) - 1
+    assert {unpacked_sqlstate(int(each)) for each in columns["sqlstate"]} == {None, "22012"}
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("x" * 70_000, "it said more than 65,536 bytes in one line"),
+        ("Traceback (most recent", "it said 'Traceback"),
+        ("[1, 2]", r"it said '\[1, 2\]'"),
+        ("7", "it said '7'"),
+        ('{"opened": true}', "it said '{"),
+    ],
+)
+async def test_what_is_no_report_is_said_in_words(
+    monkeypatch: pytest.MonkeyPatch, said: str, words: str
+) -> None:
+    program = ["-c", f"print({said!r}, flush=True)"]
+    monkeypatch.setattr("poolexp.generator_process.PROGRAM", program)
+    async with generator_process(None) as generator:
+        with pytest.raises(TrialError, match=f"should report 'opened' {words}"):
+            await generator.hear("opened", within_s=30)
 
 
 async def test_acquire_timeouts_are_outcomes_and_the_trial_ends_on_time(server: Server) -> None:
