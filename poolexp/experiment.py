@@ -21,7 +21,7 @@ from poolexp.tables import Factor, Name, Positive, Table, as_tuple
 from poolexp.variants import Variant
 from poolexp.workload import Workload
 
-Outcome = Literal["done", "acquire_timeout", "query_timeout", "error", "not_sent"]
+Outcome = Literal["done", "acquire_timeout", "query_timeout", "error", "given_up", "not_sent"]
 """What became of a planned request."""
 
 Selection = Literal["lifo", "fifo", "round_robin", "key_hash"]

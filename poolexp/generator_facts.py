@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from poolexp.generators.failures import together as failures_together
+
 Facts = dict[str, Any]
 
 _SUMMED = ("gc_collections", "connections_opened", "connections_lost", "requests", "measured")
@@ -26,6 +28,7 @@ def together(opened: Sequence[Facts], closed: Sequence[Facts]) -> Facts:
         if name in first:
             facts[name] = max(report[name] for report in reports)
     facts["cpus"] = sorted({cpu for report in reports for cpu in report["cpus"]})
+    facts["errors"] = failures_together([report["errors"] for report in reports])
     reasons = {report.get("stopped_by") for report in reports}
     facts["stopped_by"] = next((each for each in ("full", "operations") if each in reasons), None)
     facts["stopped_by"] = facts["stopped_by"] or first.get("stopped_by")

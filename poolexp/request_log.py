@@ -14,10 +14,10 @@ NEVER = -1
 INSTANTS = ("requested_ns", "acquired_ns", "received_ns", "released_ns", "ended_ns")
 """Instants that the generator records, in the order in which they happen."""
 
-OUTCOMES = ("not_sent", "done", "acquire_timeout", "query_timeout", "error")
+OUTCOMES = ("not_sent", "done", "acquire_timeout", "query_timeout", "error", "given_up")
 """What can become of a planned request; the log holds the index."""
 
-NOT_SENT, DONE, ACQUIRE_TIMEOUT, QUERY_TIMEOUT, ERROR = range(5)
+NOT_SENT, DONE, ACQUIRE_TIMEOUT, QUERY_TIMEOUT, ERROR, GIVEN_UP = range(6)
 
 COLUMNS = ("scheduled_ns", *INSTANTS, "outcome", "backend_pid", "sqlstate")
 """The columns of a saved log, each one signed 64-bit integers, one after the other."""
@@ -68,6 +68,17 @@ class RequestLog:
 
     def __len__(self) -> int:
         return len(self.scheduled_ns)
+
+    def close(self, at_ns: int, *, requests: int) -> None:
+        """End at `at_ns` those of the first `requests` that nothing has ended: they are given up.
+
+        A request that was never begun stays what it is, one that was not sent.
+        """
+        for seq in range(requests):
+            if self.ended_ns[seq] == NEVER:
+                self.ended_ns[seq] = at_ns
+                if self.requested_ns[seq] != NEVER:
+                    self.outcome[seq] = GIVEN_UP
 
     def save(self, descriptor: int, *, requests: int) -> None:
         """Write the first `requests` slots of all columns, one column after the other.

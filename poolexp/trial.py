@@ -108,7 +108,13 @@ async def send_all(order: dict[str, Any], pool: Pool, log: RequestLog) -> dict[s
     with meter, Pacer(spin_ns=order["spin_ns"]) as pacer:
         sent = await send(order, sender, pacer)
     gc.enable()
-    return {"gc_collections": counter.collections, "loop_meter": meter.document(), **sent}
+    log.close(time.monotonic_ns() - origin_ns, requests=sent["requests"])
+    return {
+        "gc_collections": counter.collections,
+        "loop_meter": meter.document(),
+        "errors": sender.failures.document(),
+        **sent,
+    }
 
 
 async def send(order: dict[str, Any], sender: Sender, pacer: Pacer) -> dict[str, Any]:

@@ -36,6 +36,7 @@ MISSING_INSTANTS = {
     "acquire_timeout": ("acquired_ns", "received_ns", "released_ns", "backend_pid"),
     "query_timeout": ("received_ns", "released_ns"),
     "error": ("received_ns",),
+    "given_up": ("received_ns", "released_ns"),
     "not_sent": ("requested_ns", "acquired_ns", "received_ns", "released_ns", "backend_pid"),
 }
 """What does not happen in a request that ends like this."""
@@ -47,7 +48,7 @@ class Spoiling:
 
     Attributes:
         leave_out: numbers of the trials that have no attempt at all.
-        failures: how many measured requests of a trial did not end well; of the four kinds in turn.
+        failures: how many measured requests of a trial did not end well; of the five kinds in turn.
         keep: how many measured rows a trial keeps; the plan and the manifest know nothing of it.
         retried: trials whose first attempt failed half-way, so that a second one was accepted.
         unlimited: the limits could not be set, and no control group could be read.
@@ -250,6 +251,7 @@ def _manifest(
             "connections_lost": 0,
             "open_s": 0.005 * size,
             "warm_s": 0.004 * size,
+            "errors": [],
         },
         meters=_meters(arrivals, spoiling),
     )

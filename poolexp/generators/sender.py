@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic_ns
 from typing import Any
 
-import asyncpg
+from asyncpg import PostgresError
 
+from poolexp.generators.failures import Failures
 from poolexp.pools import Pool
 from poolexp.request_log import (
     ACQUIRE_TIMEOUT,
     DONE,
     ERROR,
+    GIVEN_UP,
     QUERY_TIMEOUT,
     RequestLog,
     packed_sqlstate,
 )
 
-FAILURES = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
-"""What a server or a connection can do to a request; anything else is our own mistake."""
+_ALL = (Exception, asyncio.CancelledError)
+"""A driver may raise whatever its protocol, a codec or a socket brings: all of it is a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Sender:
     origin_ns: int
     acquire_timeout_s: float | None
     query_timeout_s: float | None
+    failures: Failures = field(default_factory=Failures)
 
     async def send(self, seq: int, arguments: Sequence[Any], key: int) -> None:
         """Acquire, ask, release; every way this can end is an outcome.
@@ -49,34 +52,39 @@ class Sender:
         log.requested_ns[seq] = monotonic_ns() - origin_ns
         try:
             connection = await self.pool.acquire(self.acquire_timeout_s, key)
-        except (*FAILURES, TimeoutError, asyncio.CancelledError) as error:
-            _note(log, seq, error, ACQUIRE_TIMEOUT)
+        except _ALL as error:
+            self._note(seq, error, ACQUIRE_TIMEOUT)
             log.ended_ns[seq] = monotonic_ns() - origin_ns
             return
         log.acquired_ns[seq] = monotonic_ns() - origin_ns
-        log.backend_pid[seq] = connection.get_server_pid()
         try:
+            log.backend_pid[seq] = connection.get_server_pid()
             await connection.fetch(self.sql, *arguments, timeout=self.query_timeout_s)
             log.received_ns[seq] = monotonic_ns() - origin_ns
             log.outcome[seq] = DONE
-        except (*FAILURES, TimeoutError, asyncio.CancelledError) as error:
-            interrupted = _note(log, seq, error, QUERY_TIMEOUT)
+        except _ALL as error:
+            # Only after what the server itself said is it sure that nothing more comes from it.
+            interrupted = not isinstance(error, PostgresError)
+            self._note(seq, error, QUERY_TIMEOUT)
         try:
             await self.pool.release(connection, interrupted=interrupted)
             log.released_ns[seq] = monotonic_ns() - origin_ns
-        except (*FAILURES, TimeoutError, asyncio.CancelledError) as error:
-            _note(log, seq, error, ERROR)
+        except _ALL as error:
+            self._note(seq, error, ERROR)
         log.ended_ns[seq] = monotonic_ns() - origin_ns
 
-
-def _note(log: RequestLog, seq: int, error: BaseException, timeout: int) -> bool:
-    """Write down how a request failed, as `timeout` if it was given up: whether it was."""
-    given_up = isinstance(error, TimeoutError | asyncio.CancelledError)
-    log.outcome[seq] = timeout if given_up else ERROR
-    state = getattr(error, "sqlstate", None)
-    if state is not None:
-        log.sqlstate[seq] = packed_sqlstate(state)
-    return given_up
+    def _note(self, seq: int, error: BaseException, timeout: int) -> None:
+        """Write down how a request failed: as `timeout` where its time was up."""
+        if isinstance(error, asyncio.CancelledError):
+            self.log.outcome[seq] = GIVEN_UP
+            return
+        timed_out = isinstance(error, TimeoutError) and timeout != ERROR
+        self.log.outcome[seq] = timeout if timed_out else ERROR
+        if not timed_out:
+            self.failures.note(error)
+        state = getattr(error, "sqlstate", None)
+        if isinstance(state, str):
+            self.log.sqlstate[seq] = packed_sqlstate(state)
 
 
 async def drain(tasks: Sequence[asyncio.Task[None]], within_s: float, patience_s: float) -> None:

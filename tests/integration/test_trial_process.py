@@ -15,6 +15,7 @@ from poolexp.request_log import (
     ACQUIRE_TIMEOUT,
     DONE,
     ERROR,
+    GIVEN_UP,
     INSTANTS,
     NEVER,
     QUERY_TIMEOUT,
@@ -172,6 +173,29 @@ async def test_query_timeouts_are_outcomes_and_the_connection_is_used_again(
     assert facts["connections_opened"] == 1
 
 
+@pytest.mark.parametrize("selection", ["lifo", "fifo"])
+@pytest.mark.parametrize("reset", [True, False])
+async def test_whatever_the_driver_raises_is_an_outcome_and_its_connection_is_used_again(
+    server: Server, selection: str, reset: bool
+) -> None:
+    planned = uniform()
+    # The server's years go further than those of the language.
+    columns, facts = await run_trial(
+        server,
+        planned,
+        pool={"size": 1, "selection": selection, "reset": reset},
+        sql="SELECT make_date(2000 + CASE WHEN $1::int % 20 = 7 THEN 9999 ELSE 0 END, 1, 1)",
+        query_timeout_s=2.0,
+    )
+    failed = [seq for seq, code in enumerate(columns["outcome"]) if code != DONE]
+    assert failed == [7, 27, 47]
+    assert set(columns["outcome"][failed]) == {ERROR}
+    assert (columns["released_ns"] > 0).all()
+    [entry] = facts["errors"]
+    assert entry["count"] == 3
+    assert 0 < len(entry["message"]) <= 200
+
+
 async def test_what_is_not_done_after_the_drain_is_given_up_and_recorded(server: Server) -> None:
     planned = uniform(rate_per_s=10, measure_s=0.3)
     columns, _ = await run_trial(
@@ -181,7 +205,7 @@ async def test_what_is_not_done_after_the_drain_is_given_up_and_recorded(server:
         sql="SELECT pg_sleep(CASE WHEN $1::int = 1 THEN 60 ELSE 0 END)",
         drain_s=0.3,
     )
-    assert list(columns["outcome"]) == [DONE, QUERY_TIMEOUT, *[ACQUIRE_TIMEOUT] * 2]
+    assert list(columns["outcome"]) == [DONE, *[GIVEN_UP] * 3]
     assert (columns["ended_ns"] != NEVER).all()
     async with connected(server) as connection:
         sleeping = await connection.fetchval(
