@@ -9,7 +9,14 @@ from poolexp.generators.failures import together as failures_together
 
 Facts = dict[str, Any]
 
-_SUMMED = ("gc_collections", "connections_opened", "connections_lost", "requests", "measured")
+_SUMMED = (
+    "gc_collections",
+    "connections_opened",
+    "connections_lost",
+    "warm_failures",
+    "requests",
+    "measured",
+)
 _GREATEST = ("open_s", "warm_s", "end_ns")
 
 

@@ -57,6 +57,7 @@ GENERATOR_FACTS = (
     "connections_lost",
     "open_s",
     "warm_s",
+    "warm_failures",
     "errors",
 )
 """What a manifest keeps of what the generator reports."""

@@ -36,6 +36,8 @@ from poolexp.pools import ConnectionCensus, Pool, PoolOrder, open_pool, warm
 from poolexp.request_log import RequestLog, empty_column
 
 CLOSING_TIMEOUT_S = 10.0
+FAILURES = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+"""What can befall connections that are opened, warmed or closed; timeouts are OSErrors."""
 
 
 def tell(event: str, **facts: object) -> None:
@@ -70,9 +72,10 @@ async def run(order: dict[str, Any]) -> None:
     start = time.monotonic()
     pool = await open_pool(PoolOrder(connect=order["connect"], **order["pool"]), census)
     opened = time.monotonic()
-    await warm(pool, order["sql"], tuple(order["arguments"][0]))
+    warm_failures = await warm(pool, order["sql"], tuple(order["arguments"][0]))
     log = RequestLog(scheduled(order))
-    tell("opened", open_s=opened - start, warm_s=time.monotonic() - opened)
+    warm_s = time.monotonic() - opened
+    tell("opened", open_s=opened - start, warm_s=warm_s, warm_failures=warm_failures)
     sent = await send_all(order, pool, log)
     census.closing = True
     tell("measured")
@@ -140,7 +143,7 @@ async def close(pool: Pool) -> None:
     try:
         async with asyncio.timeout(CLOSING_TIMEOUT_S):
             await pool.close()
-    except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+    except FAILURES:
         pool.terminate()
 
 
@@ -161,7 +164,7 @@ def main() -> None:
     order = hear()
     try:
         uvloop.run(run(order))
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except FAILURES as error:
         with suppress(BrokenPipeError):
             tell("failed", error=f"{type(error).__name__}: {error}")
         sys.exit(1)

@@ -251,6 +251,7 @@ def _manifest(
             "connections_lost": 0,
             "open_s": 0.005 * size,
             "warm_s": 0.004 * size,
+            "warm_failures": 0,
             "errors": [],
         },
         meters=_meters(arrivals, spoiling),

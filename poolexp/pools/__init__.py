@@ -28,11 +28,23 @@ async def open_pool(order: PoolOrder, census: ConnectionCensus) -> Pool:
         return await kind.open(order, census)
 
 
-async def warm(pool: Pool, sql: str, arguments: tuple[Any, ...]) -> None:
-    """Run the statement once on every connection: parse it, plan it, fault its pages in."""
+async def warm(pool: Pool, sql: str, arguments: tuple[Any, ...]) -> int:
+    """Run the statement once on every connection: parse it, plan it, fault its pages in.
+
+    Returns on how many connections it failed: these arguments may be ones that the statement
+    fails with, which is a result like any other. A lost connection raises what lost it.
+    """
+    failed = 0
 
     async def run(connection: asyncpg.Connection) -> None:
-        await connection.fetch(sql, *arguments)
+        nonlocal failed
+        try:
+            await connection.fetch(sql, *arguments)
+        except Exception:
+            if connection.is_closed():
+                raise
+            failed += 1
 
     async with asyncio.timeout(OPENING_TIMEOUT_S):
         await pool.use_each(run)
+    return failed

@@ -13,7 +13,7 @@ from collections.abc import Awaitable
 import asyncpg
 
 from poolexp.pools.census import ConnectionCensus
-from poolexp.pools.interface import PoolOrder, Use, all_of
+from poolexp.pools.interface import RELEASING_TIMEOUT_S, PoolOrder, Use, all_of
 
 _NO_RECYCLING = 10**9
 
@@ -51,7 +51,8 @@ class DriverPool:
 
     def release(self, connection: asyncpg.Connection, *, interrupted: bool) -> Awaitable[None]:
         """Take a connection back."""
-        releasing: Awaitable[None] = self._pool.release(connection)
+        # Without a time of its own a release would have what `acquire` was given.
+        releasing: Awaitable[None] = self._pool.release(connection, timeout=RELEASING_TIMEOUT_S)
         return releasing
 
     async def use_each(self, use: Use) -> None:

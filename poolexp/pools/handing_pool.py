@@ -14,7 +14,7 @@ import asyncpg
 
 from poolexp.pools.census import ConnectionCensus
 from poolexp.pools.choices import CHOICES, Choice
-from poolexp.pools.interface import PoolOrder, Use, all_of
+from poolexp.pools.interface import RELEASING_TIMEOUT_S, PoolOrder, Use, all_of
 
 Connect = Callable[[], Awaitable[asyncpg.Connection]]
 
@@ -109,10 +109,10 @@ class HandingPool:
             return
         try:
             if self._reset:
-                await connection.reset()
+                await connection.reset(timeout=RELEASING_TIMEOUT_S)
             else:
                 # Wait for the end of what was given up: the next request shall not pay for it.
-                await connection.execute("SELECT 1")
+                await connection.execute("SELECT 1", timeout=RELEASING_TIMEOUT_S)
         except BaseException:
             connection.terminate()
             raise

@@ -12,6 +12,9 @@ import asyncpg
 OPENING_TIMEOUT_S = 120.0
 """Opening has a budget of its own: a hundred connections at a tenth of a core take a while."""
 
+RELEASING_TIMEOUT_S = 60.0
+"""So long a connection may take to be reset before it is given up for lost."""
+
 Use = Callable[[asyncpg.Connection], Awaitable[object]]
 
 
@@ -47,7 +50,12 @@ class PoolOrder:
     @property
     def connect_arguments(self) -> dict[str, Any]:
         """Keyword arguments for one connection, its statement cache included."""
-        return {**self.connect, **({} if self.statement_cache else {"statement_cache_size": 0})}
+        return {**self.connect, **(_KEEPING if self.statement_cache else _NOT_KEEPING)}
+
+
+_NOT_KEEPING = {"statement_cache_size": 0}
+# As the driver has it, what is longer than 15 KiB, or five minutes old, is not kept.
+_KEEPING = {"max_cacheable_statement_size": 0, "max_cached_statement_lifetime": 0}
 
 
 class Pool(Protocol):

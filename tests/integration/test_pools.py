@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
+import psutil
 import pytest
 
 from poolexp.databases.server import Server, connected
@@ -174,6 +175,25 @@ async def test_a_statement_that_was_given_up_is_over_before_the_next_one(
 
 
 @every_selection
+async def test_a_release_has_more_time_than_the_acquire_before_it(
+    server: Server, selection: str
+) -> None:
+    census = ConnectionCensus()
+    async with opened(server, 1, census, selection=selection) as pool:
+        connection = await pool.acquire(0.05, 0)
+        backend = psutil.Process(connection.get_server_pid())
+        backend.suspend()
+        releasing = asyncio.ensure_future(give_back(pool, connection))
+        await asyncio.sleep(0.2)
+        backend.resume()
+        await releasing
+        again = await pool.acquire(None, 0)
+        assert await again.fetchval("SELECT 7") == 7
+        await give_back(pool, again)
+        assert (census.opened, census.lost) == (1, 0)
+
+
+@every_selection
 async def test_reset_undoes_settings_and_can_be_left_out(server: Server, selection: str) -> None:
     found = {}
     for reset in (True, False):
@@ -201,6 +221,15 @@ async def test_the_statement_cache_can_be_left_out(server: Server, selection: st
             await give_back(pool, connection)
     assert kept[False] == 0
     assert kept[True] > 0
+
+
+@every_selection
+async def test_a_long_statement_is_kept_like_any_other(server: Server, selection: str) -> None:
+    long = f"SELECT count(*) FROM pg_prepared_statements /* {'long ' * 4000} */"
+    async with opened(server, 1, selection=selection) as pool:
+        connection = await pool.acquire(None, 0)
+        assert [await connection.fetchval(long) for _ in range(2)] == [1, 1]
+        await give_back(pool, connection)
 
 
 async def test_when_opening_fails_nothing_is_left(server: Server) -> None:

@@ -224,6 +224,32 @@ async def test_without_reset_the_release_asks_nothing_of_the_server(server: Serv
     assert medians[False] < medians[True] / 2, "a release with reset is one more round trip"
 
 
+@pytest.mark.parametrize("selection", ["lifo", "fifo"])
+async def test_warming_with_arguments_that_fail_is_counted_and_no_failure_of_the_trial(
+    server: Server, selection: str
+) -> None:
+    planned = uniform()
+    async with generator_process(None) as generator:
+        changes: dict[str, Any] = {"pool": {"selection": selection}, "sql": "SELECT 1 / $1::int"}
+        await generator.tell(**order(server, generator, planned, **changes))
+        opened = await generator.hear("opened", within_s=30)
+        await generator.tell(origin_ns=time.monotonic_ns() + SOON_NS)
+        await generator.hear("measured", within_s=30)
+        await generator.hear("closed", within_s=30)
+        columns = generator.columns()
+    assert opened["warm_failures"] == 3
+    assert list(columns["outcome"]) == [ERROR, *[DONE] * (len(planned) - 1)]
+
+
+async def test_a_connection_that_is_lost_while_it_is_warmed_is_said(server: Server) -> None:
+    planned = uniform()
+    async with generator_process(None) as generator:
+        sql = "SELECT pg_terminate_backend(pg_backend_pid()), $1::int"
+        await generator.tell(**order(server, generator, planned, sql=sql))
+        with pytest.raises(TrialError, match="generator failed: .*(terminat|closed)"):
+            await generator.hear("opened", within_s=30)
+
+
 async def test_a_refused_login_is_said_in_words_without_the_password(server: Server) -> None:
     planned = uniform()
     wrong = {**server.connect_arguments(), "password": "no-such-canary"}
