@@ -1,14 +1,14 @@
 """What each generator process of a trial is told: all it needs, decided beforehand.
 
-Several processes share a trial: bursts go round robin, so each has its part of the same instants;
-connections, workers and operations are divided.
+Several processes share a trial as several processes of an application would: each has its share
+of the connections as a pool of its own, and requests are dealt out to them in turn, those of a
+burst too. Workers and operations are divided.
 """
 
 from __future__ import annotations
 
 import math
 import zlib
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -63,7 +63,7 @@ def make_orders(given: Given, trial: Trial, planned: ArrivalSchedule | None) -> 
         "acquire_timeout_s": pool.acquire_timeout_s,
         "query_timeout_s": pool.query_timeout_s,
         "sql": workload.statement.sql,
-        "spin_ns": _spin_ns(workload, given.quota_cores),
+        "spin_ns": _spin_ns(workload, processes, given.quota_cores),
         "window_ns": _window_ns(given.experiment),
         "drain_s": given.experiment.design.drain_s,
     }
@@ -72,28 +72,16 @@ def make_orders(given: Given, trial: Trial, planned: ArrivalSchedule | None) -> 
         loads = _closed_loads(given.experiment, trial, workload)
     else:
         loads = _open_loads(planned, processes)
-    shares = _shares(planned, len(arguments), processes)
+    shares = [share_of(len(arguments), process, processes) for process in range(processes)]
     return [
         {**common, **load, **_with_keys(given, workload, [arguments[seq] for seq in share or (0,)])}
         for load, share in zip(loads, shares, strict=True)
     ]
 
 
-def share_of(planned: ArrivalSchedule, process: int, processes: int) -> array[int]:
-    """The numbers of the requests that one of the processes sends: whole bursts, in turn."""
-    return array(
-        "q", (seq for seq, burst in enumerate(planned.burst) if burst % processes == process)
-    )
-
-
-def _shares(
-    planned: ArrivalSchedule | None, arguments: int, processes: int
-) -> Iterator[Sequence[int]]:
-    for process in range(processes):
-        if planned is None:
-            yield range(process, arguments, processes)
-        else:
-            yield share_of(planned, process, processes)
+def share_of(requests: int, process: int, processes: int) -> range:
+    """The numbers of the requests that one of the processes sends: one after another, in turn."""
+    return range(process, requests, processes)
 
 
 def _window_ns(experiment: Experiment) -> tuple[int, int]:
@@ -105,9 +93,15 @@ def _window_ns(experiment: Experiment) -> tuple[int, int]:
     )
 
 
-def _spin_ns(workload: Workload, quota_cores: float | None) -> int:
-    """A closed loop paces nothing but its start."""
-    return spin_budget_ns(wakes_per_s(workload.arrivals) if workload.arrivals else 1.0, quota_cores)
+def _spin_ns(workload: Workload, processes: int, quota_cores: float | None) -> int:
+    """All processes share the quota; each wakes for a burst of which it has a part.
+
+    A closed loop paces nothing but its start.
+    """
+    if workload.arrivals is None:
+        return spin_budget_ns(1.0, quota_cores)
+    wakes = min(processes * wakes_per_s(workload.arrivals), workload.arrivals.rate_per_s)
+    return spin_budget_ns(wakes, quota_cores)
 
 
 def _arguments(
@@ -135,7 +129,7 @@ def _with_keys(
 
 def _open_loads(planned: ArrivalSchedule, processes: int) -> Iterator[Order]:
     for process in range(processes):
-        share = share_of(planned, process, processes)
+        share = share_of(len(planned), process, processes)
         yield {
             "planned_ns": [planned.planned_ns[seq] for seq in share],
             "closed_loop": None,

@@ -23,7 +23,7 @@ def open_loop_rows(planned: ArrivalSchedule, seen: Sequence[Columns]) -> pa.Tabl
     """Every planned request as a row, in the order of the plan."""
     columns = {name: np.empty(len(planned), np.int64) for name in COLUMNS}
     for process, part in enumerate(seen):
-        share = np.array(share_of(planned, process, len(seen)), np.int64)
+        share = np.array(share_of(len(planned), process, len(seen)), np.int64)
         for name, column in columns.items():
             column[share] = part[name]
     columns["scheduled_ns"] = np.array(planned.planned_ns, np.int64)

@@ -171,8 +171,10 @@ async def test_several_processes_share_the_schedule_and_the_pool(
     assert (rows["requested_ns"] >= rows["scheduled_ns"]).all()
     assert manifest["generator"]["processes"] == 2
     assert manifest["generator"]["connections_opened"] == 4
-    by_process = [set(rows["backend_pid"][rows["burst"] % 2 == part]) for part in (0, 1)]
+    by_process = [set(rows["backend_pid"][rows["seq"] % 2 == part]) for part in (0, 1)]
     assert not by_process[0] & by_process[1], "each has connections of its own"
+    assert all(len(pids) == 2 for pids in by_process), "half of the pool"
+    assert set(rows["burst_position"]) == {0, 1, 2, 3}, "and half of every burst"
     failed = {
         x
         for x, outcome in zip(rows["sqlstate"], rows["outcome"], strict=True)

@@ -246,7 +246,7 @@ async def test_a_connection_that_is_lost_while_it_is_warmed_is_said(server: Serv
     async with generator_process(None) as generator:
         sql = "SELECT pg_terminate_backend(pg_backend_pid()), $1::int"
         await generator.tell(**order(server, generator, planned, sql=sql))
-        with pytest.raises(TrialError, match="generator failed: .*(terminat|closed)"):
+        with pytest.raises(TrialError, match=r"generator failed: .*(terminat|closed)"):
             await generator.hear("opened", within_s=30)
 
 
