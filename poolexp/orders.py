@@ -168,6 +168,6 @@ def slots_needed(loop: ClosedLoop, workers: int, operations: int | None, design:
     if operations is not None:
         most = min(most, MOST_PER_S * design.warm_up_s + operations)
     if loop.think_ms:
-        # Twice as many, for a loop's timers are coarse and can go off early.
-        most = min(most, 2 * workers * (length_s * 1000 / loop.think_ms + 1))
+        # Nobody thinks for less than that.
+        most = min(most, workers * (length_s * 1000 / loop.think_ms + 1))
     return min(math.ceil(most) + workers, MAXIMUM_REQUESTS_PER_TRIAL)

@@ -1,20 +1,18 @@
 """Wake a coroutine at a planned instant.
 
-An event loop's own timers are a millisecond coarse, and uvloop's can fire early. A timer file
-descriptor armed with an absolute time on the monotonic clock is neither: the kernel wakes the
-process, and the loop sees a readable descriptor like any other. What is left, the kernel's and
-the scheduler's latency, is bridged by looking at the clock in a loop that still serves every
-other event: the last stretch of the wait is spun, as long as the CPU quota can pay for it.
+A timer of the kernel's wakes the process. What is left, the kernel's and the scheduler's latency,
+is bridged by looking at the clock in a loop that still serves every other event: the last stretch
+of the wait is spun, as long as the CPU quota can pay for it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import os
 import time
 from types import TracebackType
 from typing import Self
+
+from poolexp.timer import Timer
 
 SPIN_NS = 200_000
 """How long before the planned instant the timer goes off, at most."""
@@ -24,16 +22,6 @@ SPIN_SHARE = 0.25
 
 _LEAST_SPIN_NS = 20_000
 _NS_PER_S = 1_000_000_000
-_TFD_TIMER_ABSTIME = 1
-_LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-class _TimeSpec(ctypes.Structure):
-    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
-
-
-class _TimerSpec(ctypes.Structure):
-    _fields_ = (("interval", _TimeSpec), ("value", _TimeSpec))
 
 
 def spin_budget_ns(wakes_per_s: float, quota_cores: float | None) -> int:
@@ -56,11 +44,11 @@ class Pacer:
     def __init__(self, *, spin_ns: int) -> None:
         self._spin_ns = spin_ns
         self._loop = asyncio.get_running_loop()
-        self._descriptor = _create_timer()
+        self._timer = Timer(self._went_off)
         self._due: asyncio.Future[None] | None = None
 
     def __enter__(self) -> Self:
-        self._loop.add_reader(self._descriptor, self._went_off)
+        self._timer.__enter__()
         return self
 
     def __exit__(
@@ -69,11 +57,9 @@ class Pacer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._loop.remove_reader(self._descriptor)
-        os.close(self._descriptor)
+        self._timer.__exit__(kind, error, trace)
 
     def _went_off(self) -> None:
-        os.read(self._descriptor, 8)
         if self._due is not None and not self._due.done():
             self._due.set_result(None)
 
@@ -84,23 +70,9 @@ class Pacer:
         """
         if at_ns - time.monotonic_ns() > self._spin_ns:
             self._due = self._loop.create_future()
-            _arm(self._descriptor, at_ns - self._spin_ns)
+            self._timer.arm(at_ns - self._spin_ns)
             await self._due
         else:
             await asyncio.sleep(0)
         while time.monotonic_ns() < at_ns:  # noqa: ASYNC110 - the clock fires no event
             await asyncio.sleep(0)
-
-
-def _create_timer() -> int:
-    descriptor: int = _LIBC.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
-    if descriptor < 0:
-        raise OSError(ctypes.get_errno(), "timerfd_create failed")
-    return descriptor
-
-
-def _arm(descriptor: int, at_ns: int) -> None:
-    seconds, nanoseconds = divmod(max(at_ns, 1), _NS_PER_S)
-    spec = _TimerSpec(_TimeSpec(0, 0), _TimeSpec(seconds, nanoseconds))
-    if _LIBC.timerfd_settime(descriptor, _TFD_TIMER_ABSTIME, ctypes.byref(spec), None) < 0:
-        raise OSError(ctypes.get_errno(), "timerfd_settime failed")

@@ -16,6 +16,7 @@ from typing import Any, Self
 from poolexp.generators.sender import Sender, drain
 from poolexp.pacing import Pacer
 from poolexp.request_log import NEVER
+from poolexp.sleepers import Sleepers
 
 _NS_PER_S = 1_000_000_000
 
@@ -63,14 +64,16 @@ class ClosedLoop:
         self.measured = 0
         self.end_ns = course.end_ns
         self.stopped_by: str | None = None
+        self._sleepers = Sleepers()
 
     async def run(self, pacer: Pacer, *, drain_s: float) -> Self:
         """Work from the origin to the end of the window, and wait for the last requests."""
         loop = asyncio.get_running_loop()
         await pacer.until(self._sender.origin_ns)
-        workers = [loop.create_task(self._work()) for _ in range(self._course.concurrency)]
-        ends_in_s = (self._sender.origin_ns + self.end_ns - monotonic_ns()) / _NS_PER_S
-        await drain(workers, max(ends_in_s, 0) + drain_s, drain_s)
+        with self._sleepers:
+            workers = [loop.create_task(self._work()) for _ in range(self._course.concurrency)]
+            ends_in_s = (self._sender.origin_ns + self.end_ns - monotonic_ns()) / _NS_PER_S
+            await drain(workers, max(ends_in_s, 0) + drain_s, drain_s)
         return self
 
     async def _work(self) -> None:
@@ -91,6 +94,8 @@ class ClosedLoop:
         if self.stopped_by is None:
             self._judge(ready_ns)
         if self.stopped_by is not None:
+            # Requests are waited for, thoughts are not.
+            self._sleepers.wake_all()
             return None
         seq = self.begun
         self._sender.log.scheduled_ns[seq] = ready_ns
@@ -108,7 +113,9 @@ class ClosedLoop:
 
     async def _think(self) -> None:
         if self._course.think == "sleep":
-            await asyncio.sleep(self._course.think_ns / _NS_PER_S)
+            # Nobody need think beyond the end of the window, when all is over.
+            closes_ns = self._sender.origin_ns + self._course.end_ns
+            await self._sleepers.until(min(monotonic_ns() + self._course.think_ns, closes_ns))
             return
         until_ns = thread_time_ns() + self._course.think_ns
         while thread_time_ns() < until_ns:
