@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from poolexp.cgroups import Group
 from poolexp.errors import TrialError
+from poolexp.killing import kill_unreaped
 from poolexp.pinning import confined
 from poolexp.request_log import COLUMNS
 
@@ -98,8 +99,7 @@ class GeneratorProcess:
     async def kill(self) -> None:
         """End the process now; nothing happens if it has ended."""
         if self._process.returncode is None:
-            with suppress(ProcessLookupError):
-                self._process.kill()
+            kill_unreaped(self._process)
             await self._process.wait()
 
     def _last_words(self) -> str:

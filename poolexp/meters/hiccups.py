@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from poolexp.cgroups import Group
+from poolexp.killing import kill_unreaped
 
 _PROBE = Path(__file__).with_name("hiccup_probe.py")
 _MARGIN_S = 5.0
@@ -58,6 +59,5 @@ async def hiccup_meter(group: Group | None) -> AsyncIterator[HiccupMeter]:
         yield HiccupMeter(process)
     finally:
         if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
+            kill_unreaped(process)
             await process.wait()
