@@ -1,7 +1,8 @@
-"""Does the generator's event loop turn? A slow heartbeat inside the loop that sends.
+"""Does the generator's event loop turn? A heartbeat inside the loop that sends.
 
 How late requests are sent stands in their rows. What no row shows is a loop that stood still
-between two of them: then answers are received late as well. The heartbeat sees that.
+between two of them: then answers are received late as well. The heartbeat sees that. A stall that
+begins between two beats is longer than it is seen, by up to a beat.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-PERIOD_S = 0.02
+PERIOD_S = 0.005
 LATE_NS = 5_000_000
 """A beat that comes later than this counts as a stall."""
 

@@ -285,7 +285,7 @@ def _meters(arrivals: ArrivalSchedule, spoiling: Spoiling) -> Document:
             "cpu_ns": window_ns // 100,
         },
         "loop": {
-            "beats": window_ns // 20_000_000,
+            "beats": window_ns // 5_000_000,
             "late": 0,
             "late_above_ns": 5_000_000,
             "late_total_ns": 0,
