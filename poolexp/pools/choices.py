@@ -19,6 +19,9 @@ class Choice(Protocol):
     def take(self, key: int) -> int | None:
         """Take a free place; None when it must be waited for."""
 
+    def seize(self, place: int) -> bool:
+        """Take that very place, if it is free: whether it was."""
+
     def give(self, place: int) -> None:
         """Give back a place that nobody waits for."""
 
@@ -36,6 +39,13 @@ class Fifo:
     def take(self, key: int) -> int | None:
         """Take the place that has been free longest."""
         return self._free.popleft() if self._free else None
+
+    def seize(self, place: int) -> bool:
+        """Take that very place, if it is free."""
+        if place not in self._free:
+            return False
+        self._free.remove(place)
+        return True
 
     def give(self, place: int) -> None:
         """Give back a place."""
@@ -63,9 +73,15 @@ class RoundRobin:
         while not self._is_free[place]:
             place = (place + 1) % size
         self._next = (place + 1) % size
-        self._is_free[place] = False
-        self._free -= 1
+        self.seize(place)
         return place
+
+    def seize(self, place: int) -> bool:
+        """Take that very place, if it is free."""
+        was_free = self._is_free[place]
+        self._is_free[place] = False
+        self._free -= was_free
+        return was_free
 
     def give(self, place: int) -> None:
         """Give back a place."""
@@ -87,10 +103,13 @@ class KeyHash:
     def take(self, key: int) -> int | None:
         """Take the key's own place if it is free."""
         place = key % len(self._is_free)
-        if not self._is_free[place]:
-            return None
+        return place if self.seize(place) else None
+
+    def seize(self, place: int) -> bool:
+        """Take that very place, if it is free."""
+        was_free = self._is_free[place]
         self._is_free[place] = False
-        return place
+        return was_free
 
     def give(self, place: int) -> None:
         """Give back a place."""

@@ -1,8 +1,8 @@
 """A pool of our own that hands a released connection straight to whoever is next.
 
 It does for a connection what asyncpg's pool does, through the driver's public functions: the same
-reset on release, the same replacement of what broke. There are never more connections than
-places, for a broken one is replaced by the request that next gets its place.
+reset on release, the same replacement of what broke in the background. There are never more
+connections than places, for whoever replaces one holds its place meanwhile.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ from poolexp.pools.interface import RELEASING_TIMEOUT_S, PoolOrder, Use, all_of
 
 Connect = Callable[[], Awaitable[asyncpg.Connection]]
 
+# As long as the driver's own pool waits after a replacement that failed.
+_FIRST_PAUSE_S = 1.0
+_LONGEST_PAUSE_S = 60.0
+
 
 class HandingPool:
     """Connections in numbered places; a choice says which place is next."""
@@ -31,11 +35,15 @@ class HandingPool:
         reset: bool,
     ) -> None:
         self._connections = connections
-        self._places = {connection: place for place, connection in enumerate(connections)}
+        self._places: dict[asyncpg.Connection, int] = {}
         self._choice = choice
         self._connect = connect
         self._reset = reset
         self._loop = asyncio.get_running_loop()
+        self._replacing: dict[int, asyncio.Task[None]] = {}
+        self._closing = False
+        for place, connection in enumerate(connections):
+            self._settle(place, connection)
 
     @classmethod
     async def open(cls, order: PoolOrder, census: ConnectionCensus) -> HandingPool:
@@ -87,14 +95,43 @@ class HandingPool:
             raise
 
     async def _replace(self, place: int) -> None:
+        """Open a connection for a place whose own is lost; the place is the caller's meanwhile."""
         try:
             connection = await self._connect()
         except BaseException:
             self._hand_over(place)
             raise
-        del self._places[self._connections[place]]
+        self._settle(place, connection)
+
+    def _settle(self, place: int, connection: asyncpg.Connection) -> None:
+        self._places.pop(self._connections[place], None)
         self._connections[place] = connection
         self._places[connection] = place
+        connection.add_termination_listener(self._lost)
+
+    def _lost(self, connection: asyncpg.Connection) -> None:
+        """Replace a connection that ends while nobody uses it; else its release will."""
+        place = self._places.get(connection)
+        if place is not None and not self._closing and self._choice.seize(place):
+            self._hand_over(place)
+
+    async def _replace_in_background(self, place: int) -> None:
+        """Replace, then hand the place over; should that fail, whoever gets it tries as well."""
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                self._settle(place, await self._connect())
+            except Exception:
+                self._pass_on(place)
+            else:
+                del self._replacing[place]
+                self._pass_on(place)
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            if not self._connections[place].is_closed() or not self._choice.seize(place):
+                del self._replacing[place]
+                return
 
     async def release(self, connection: asyncpg.Connection, *, interrupted: bool) -> None:
         """Reset a connection if that is asked for, and hand it over."""
@@ -118,6 +155,15 @@ class HandingPool:
             raise
 
     def _hand_over(self, place: int) -> None:
+        """Give up a place: to the next, or first to the background where its connection is lost."""
+        lost = self._connections[place].is_closed()
+        if lost and place not in self._replacing and not self._closing:
+            task = self._loop.create_task(self._replace_in_background(place))
+            self._replacing[place] = task
+        else:
+            self._pass_on(place)
+
+    def _pass_on(self, place: int) -> None:
         line = self._choice.line(place)
         while line:
             waiter = line.popleft()
@@ -128,13 +174,29 @@ class HandingPool:
 
     async def use_each(self, use: Use) -> None:
         """Do something with every connection; nobody else may use the pool meanwhile."""
-        await all_of(use(connection) for connection in self._connections)
+
+        async def used(connection: asyncpg.Connection) -> None:
+            await use(connection)
+            if self._reset:
+                await connection.reset(timeout=RELEASING_TIMEOUT_S)
+
+        await all_of(used(connection) for connection in self._connections)
 
     async def close(self) -> None:
         """Close every connection in good order."""
+        replacing = self._end_replacing()
+        await asyncio.gather(*replacing, return_exceptions=True)
         await asyncio.gather(*(connection.close() for connection in self._connections))
 
     def terminate(self) -> None:
         """Close every connection at once."""
+        self._end_replacing()
         for connection in self._connections:
             connection.terminate()
+
+    def _end_replacing(self) -> list[asyncio.Task[None]]:
+        self._closing = True
+        replacing = list(self._replacing.values())
+        for task in replacing:
+            task.cancel()
+        return replacing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,7 +12,9 @@ import psutil
 import pytest
 
 from poolexp.databases.server import Server, connected
-from poolexp.pools import ConnectionCensus, Pool, PoolOrder, open_pool
+from poolexp.pools import ConnectionCensus, Pool, PoolOrder, open_pool, warm
+from poolexp.pools.choices import CHOICES
+from poolexp.pools.handing_pool import HandingPool
 
 SELECTIONS = ["lifo", "fifo", "round_robin", "key_hash"]
 OWN = SELECTIONS[1:]
@@ -52,6 +54,21 @@ async def count_now(server: Server) -> int:
     async with connected(server) as connection:
         sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1"
         return int(await connection.fetchval(sql, NAME))
+
+
+async def pids_of(connection: asyncpg.Connection) -> list[int]:
+    sql = "SELECT pid FROM pg_stat_activity WHERE application_name = $1"
+    return [row["pid"] for row in await connection.fetch(sql, NAME)]
+
+
+async def eventually(
+    connection: asyncpg.Connection, is_so: Callable[[list[int]], bool]
+) -> list[int]:
+    """The backends of the pool, once they are as they should be."""
+    async with asyncio.timeout(20):
+        while not is_so(found := await pids_of(connection)):
+            await asyncio.sleep(0.02)
+    return found
 
 
 async def give_back(pool: Pool, connection: asyncpg.Connection) -> None:
@@ -132,6 +149,77 @@ async def test_a_connection_that_broke_is_replaced_and_there_are_never_more(
         for each in held:
             await give_back(pool, each)
         assert (census.opened, census.lost) == (3, 1)
+
+
+@every_selection
+async def test_a_connection_lost_while_nobody_uses_it_is_replaced_without_being_asked_for(
+    server: Server, selection: str
+) -> None:
+    census = ConnectionCensus()
+    async with opened(server, 2, census, selection=selection) as pool:
+        async with connected(server) as other:
+            pids = await pids_of(other)
+            await other.execute(f"SELECT pg_terminate_backend({pids[0]})")
+            again = await eventually(other, lambda now: len(now) == 2 and pids[0] not in now)
+        assert pids[1] in again
+        assert (census.opened, census.lost) == (3, 1)
+        connections = [await pool.acquire(5, key) for key in (0, 1)]
+        assert {each.get_server_pid() for each in connections} == set(again)
+        for each in connections:
+            await give_back(pool, each)
+
+
+@every_selection
+async def test_replacing_goes_on_when_every_acquire_is_shorter(
+    server: Server, selection: str
+) -> None:
+    async with opened(server, 1, selection=selection) as pool:
+        connection = await pool.acquire(None, 0)
+        lost = connection.get_server_pid()
+        connection.terminate()
+        await give_back(pool, connection)
+        async with asyncio.timeout(20):
+            while True:
+                try:
+                    connection = await pool.acquire(0.0001, 0)
+                except TimeoutError:
+                    await asyncio.sleep(0.01)
+                else:
+                    break
+        assert connection.get_server_pid() != lost
+        await give_back(pool, connection)
+
+
+@pytest.mark.parametrize("selection", OWN)
+async def test_a_place_that_cannot_be_replaced_is_the_next_request_s_to_try(
+    server: Server, selection: str
+) -> None:
+    async def refused() -> asyncpg.Connection:
+        raise ConnectionRefusedError
+
+    connection = await asyncpg.connect(**server.connect_arguments())
+    pool = HandingPool([connection], CHOICES[selection](1), refused, reset=True)
+    held = await pool.acquire(None, 0)
+    waiting = [asyncio.ensure_future(pool.acquire(10, 0)) for _ in range(3)]
+    await asyncio.sleep(0)
+    held.terminate()
+    await give_back(pool, held)
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [type(each) for each in results] == [ConnectionRefusedError] * 3
+    await pool.close()
+
+
+@every_selection
+@pytest.mark.parametrize("reset", [True, False])
+async def test_warming_leaves_no_setting_behind_where_releases_do_not(
+    server: Server, selection: str, reset: bool
+) -> None:
+    async with opened(server, 2, selection=selection, reset=reset) as pool:
+        sql = "SELECT set_config('work_mem', '12345kB', FALSE)"
+        assert await warm(pool, sql, ()) == 0
+        connection = await pool.acquire(None, 0)
+        assert (await connection.fetchval("SHOW work_mem") == "12345kB") != reset
+        await give_back(pool, connection)
 
 
 @every_selection

@@ -1,6 +1,19 @@
 """Which place a choice takes next, with no server and no loop."""
 
-from poolexp.pools.choices import Fifo, KeyHash, RoundRobin
+import pytest
+
+from poolexp.pools.choices import CHOICES, Fifo, KeyHash, RoundRobin
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_place_can_be_seized_while_it_is_free(name: str) -> None:
+    choice = CHOICES[name](3)
+    assert choice.seize(1)
+    assert not choice.seize(1)
+    taken = [choice.take(key) for key in (0, 1, 2)]
+    assert sorted(place for place in taken if place is not None) == [0, 2]
+    choice.give(1)
+    assert choice.take(1) == 1
 
 
 def test_fifo_takes_the_place_that_has_been_free_longest() -> None:
