@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from poolexp.arrivals import NS_PER_S, ArrivalSchedule
 from poolexp.cgroups import CpuLimit, Group
-from poolexp.databases.server import Server, maintenance
+from poolexp.databases.maintenance import maintenance
+from poolexp.databases.server import Server
 from poolexp.experiment import Experiment
 from poolexp.generator_facts import together
 from poolexp.generator_process import GeneratorProcess, generator_process
@@ -107,8 +108,8 @@ async def measure(
         measured_ns=measured_ns,
         limits_before=limits_before,
         limits_after=limits_after,
-        maintenance_before=asdict(maintenance_before),
-        maintenance_after=asdict(maintenance_after),
+        maintenance_before=maintenance_before,
+        maintenance_after=maintenance_after,
         generator=together(opened, closed),
         meters=meters,
     )

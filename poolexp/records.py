@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from poolexp.arrivals import NS_PER_S, ArrivalSchedule
 from poolexp.cgroups import CpuLimit
+from poolexp.databases.maintenance import Maintenance, maintenance_between
 from poolexp.landing import FORMAT
 from poolexp.plan import Plan, Trial
 
@@ -76,8 +77,8 @@ class Course:
     measured_ns: int
     limits_before: Mapping[str, CpuLimit | None]
     limits_after: Mapping[str, CpuLimit | None]
-    maintenance_before: Document
-    maintenance_after: Document
+    maintenance_before: Maintenance
+    maintenance_after: Maintenance
     generator: Document
     meters: Document
 
@@ -183,9 +184,9 @@ def manifest(
         "generator": {name: course.generator[name] for name in GENERATOR_FACTS},
         "meters": course.meters,
         "maintenance": {
-            "before": course.maintenance_before,
-            "after": course.maintenance_after,
-            "changed": course.maintenance_before != course.maintenance_after,
+            "before": asdict(course.maintenance_before),
+            "after": asdict(course.maintenance_after),
+            **asdict(maintenance_between(course.maintenance_before, course.maintenance_after)),
         },
         "timings_s": {
             "set_up": (course.origin_ns - course.began_ns) / NS_PER_S,

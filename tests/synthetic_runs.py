@@ -15,6 +15,7 @@ from synthetic_server import MIB, Row, read_counters, serve
 
 from poolexp.arrivals import ArrivalSchedule
 from poolexp.catalogue import load_experiment, source_of
+from poolexp.databases.maintenance import Maintenance
 from poolexp.experiment import Experiment
 from poolexp.landing import (
     COUNTERS,
@@ -31,6 +32,19 @@ from poolexp.variants import Variant
 
 RUN_ID = "20261130T211530Z-3f9a"
 CREATED_AT = datetime(2026, 11, 30, 21, 15, 30, tzinfo=UTC)
+
+QUIET = Maintenance(
+    checkpoints_timed=0,
+    checkpoints_requested=1,
+    checkpoints_done=1,
+    checkpoint_buffers=120,
+    checkpoints_running=0,
+    vacuums=1,
+    analyzes=1,
+    vacuums_running=0,
+    checkpointer_since=1.8e9,
+)
+"""A server that did nothing of its own accord."""
 
 MISSING_INSTANTS = {
     "acquire_timeout": ("acquired_ns", "received_ns", "released_ns", "backend_pid"),
@@ -238,8 +252,8 @@ def _manifest(
         measured_ns=now_ns,
         limits_before=limits,
         limits_after=limits,
-        maintenance_before={"autovacuum_count": 0, "checkpoints": 1},
-        maintenance_after={"autovacuum_count": 0, "checkpoints": 1},
+        maintenance_before=QUIET,
+        maintenance_after=QUIET,
         generator={
             "pid": 3_000 + trial.number,
             "python": "3.11.7",

@@ -1,4 +1,4 @@
-"""A server as its users see it, whoever started it: how to connect, and what it did meanwhile."""
+"""A server as its users see it, whoever started it: how to connect."""
 
 from __future__ import annotations
 
@@ -80,40 +80,3 @@ async def connected(server: Server) -> AsyncIterator[asyncpg.Connection]:
             f"asked: {reason}",
             "Look whether the server still runs, and into its log.",
         ) from error
-
-
-@dataclass(frozen=True, slots=True)
-class Maintenance:
-    """Counts of the server's own work since it started; two readings that agree prove none.
-
-    A checkpoint is counted when it begins. Vacuum and analyze are counted when they end, by hand
-    and automatic ones together, over all tables of the database.
-    """
-
-    checkpoints_timed: int
-    checkpoints_requested: int
-    vacuums: int
-    analyzes: int
-
-
-async def maintenance(server: Server) -> Maintenance:
-    """Read the counts of checkpoints, vacuums and analyzes. Raises DatabaseError."""
-    async with connected(server) as connection:
-        modern = connection.get_server_version().major >= 17
-        row = await connection.fetchrow(_CHECKPOINTS[modern] + _TABLES)
-    return Maintenance(*(int(value) for value in row))
-
-
-# Version 17 moved the checkpointer's counts into a view of its own.
-_CHECKPOINTS = {
-    True: "SELECT c.num_timed, c.num_requested, t.* FROM pg_stat_checkpointer AS c",
-    False: "SELECT c.checkpoints_timed, c.checkpoints_req, t.* FROM pg_stat_bgwriter AS c",
-}
-_TABLES = """
-CROSS JOIN (
-    SELECT
-        sum(vacuum_count + autovacuum_count) AS vacuums,
-        sum(analyze_count + autoanalyze_count) AS analyzes
-    FROM pg_stat_all_tables
-) AS t
-"""

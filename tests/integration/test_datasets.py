@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from poolexp.databases.embedded import embedded_server
-from poolexp.databases.server import Server, connected, maintenance
+from poolexp.databases.maintenance import maintenance
+from poolexp.databases.server import Server, connected
 from poolexp.datasets import load_dataset
 from poolexp.errors import DatabaseError
 

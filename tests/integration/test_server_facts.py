@@ -1,12 +1,19 @@
 """What a server tells about itself: settings, plans, maintenance, room for connections."""
 
+import asyncio
 import re
+import signal
+from collections.abc import Callable
+from contextlib import suppress
 
+import asyncpg
+import psutil
 import pytest
 from server_processes import small_server
 
 from poolexp.databases.facts import free_connections, query_plan, server_facts
-from poolexp.databases.server import Server, connected, maintenance
+from poolexp.databases.maintenance import Maintenance, maintenance, maintenance_between
+from poolexp.databases.server import Server, connected
 from poolexp.errors import DatabaseError, StatementError
 
 
@@ -51,6 +58,53 @@ async def test_maintenance_is_seen_when_it_happens_and_only_then() -> None:
     assert after.checkpoints_requested == before.checkpoints_requested + 1
     assert after.vacuums == before.vacuums + 1
     assert after.analyzes == before.analyzes + 1
+    seen = maintenance_between(before, after)
+    assert (seen.changed, seen.recovered) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("work", "is_under_way"),
+    [
+        ("SELECT pg_backup_start('spread over hours')", lambda now: now.checkpoints_running),
+        ("VACUUM t", lambda now: now.vacuums_running),
+    ],
+    ids=["checkpoint", "vacuum"],
+)
+async def test_maintenance_that_lasts_from_before_until_after_is_seen(
+    work: str, is_under_way: Callable[[Maintenance], int]
+) -> None:
+    async with small_server() as server:
+        other = await asyncpg.connect(**server.connect_arguments())
+        await other.execute(
+            "CREATE TABLE t AS SELECT g, repeat('x', 200) AS x FROM generate_series(1, 20000) AS g;"
+            "SET vacuum_cost_delay = 100; SET vacuum_cost_limit = 1"
+        )
+        lasting = asyncio.ensure_future(other.execute(work))
+        async with asyncio.timeout(20):
+            while not is_under_way(before := await maintenance(server)):
+                await asyncio.sleep(0.02)
+        seen = maintenance_between(before, await maintenance(server))
+        assert not lasting.done()
+        other.terminate()
+        await asyncio.gather(lasting, return_exceptions=True)
+    assert (seen.changed, seen.recovered) == (True, False)
+
+
+async def test_recovery_after_a_crash_is_told_apart_from_maintenance() -> None:
+    async with small_server() as server:
+        before = await maintenance(server)
+        victim = await asyncpg.connect(**server.connect_arguments())
+        psutil.Process(victim.get_server_pid()).send_signal(signal.SIGKILL)
+        async with asyncio.timeout(20):
+            while not victim.is_closed():
+                await asyncio.sleep(0.02)
+            after = before
+            while after == before:
+                with suppress(DatabaseError):
+                    after = await maintenance(server)
+                await asyncio.sleep(0.02)
+    seen = maintenance_between(before, after)
+    assert (seen.changed, seen.recovered) == (False, True)
 
 
 async def test_the_generic_plan_of_a_statement_is_told(server: Server) -> None:
