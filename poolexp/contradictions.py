@@ -6,13 +6,20 @@ from collections.abc import Iterator
 
 from poolexp.databases.settings import may_be_set
 from poolexp.experiment import Experiment, Place
-from poolexp.workload import ReplayedArrivals, Workload
+from poolexp.workload import ClosedLoop, PoissonArrivals, ReplayedArrivals, Workload
 
 RESERVED_CONNECTIONS = 3
 """PostgreSQL's default `superuser_reserved_connections`, which a pool cannot have."""
 
 MAXIMUM_TRIALS = 10_000
 MAXIMUM_REQUESTS_PER_TRIAL = 5_000_000
+
+LEAST_OPERATIONS_PER_WORKER = 10
+"""At both edges of a window as many requests are under way as there are workers: with ten times as
+many operations that is a tenth of them at most, with fewer there is no rate to speak of."""
+
+LEAST_POISSON_ARRIVALS = 10
+"""With so many expected, one window in twenty thousand has none."""
 
 Contradictions = Iterator[tuple[Place, str]]
 
@@ -181,10 +188,31 @@ def _extent(experiment: Experiment, workload: Workload, place: Place) -> Contrad
             yield rate_place, _too_many(most)
         elif arrivals.rate_per_s * design.measure_s < getattr(arrivals, "size", 1):
             yield rate_place, f"nothing would arrive within the window of {design.measure_s:g} s"
-    elif (
-        workload.closed_loop and (workload.closed_loop.operations or 0) > MAXIMUM_REQUESTS_PER_TRIAL
-    ):
-        yield (*place, "closed_loop", "operations"), _too_many(workload.closed_loop.operations or 0)
+        elif (
+            isinstance(arrivals, PoissonArrivals)
+            and arrivals.rate_per_s * design.measure_s < LEAST_POISSON_ARRIVALS
+        ):
+            yield (
+                rate_place,
+                f"fewer than {LEAST_POISSON_ARRIVALS} are to be expected within the window of "
+                f"{design.measure_s:g} s, so that in some there might be none",
+            )
+    elif workload.closed_loop is not None:
+        yield from _operations(workload.closed_loop, (*place, "closed_loop", "operations"))
+
+
+def _operations(loop: ClosedLoop, place: Place) -> Contradictions:
+    if loop.operations is None:
+        return
+    least = LEAST_OPERATIONS_PER_WORKER * max(loop.concurrency)
+    if loop.operations > MAXIMUM_REQUESTS_PER_TRIAL:
+        yield place, _too_many(loop.operations)
+    elif loop.operations < least:
+        yield (
+            place,
+            f"{loop.operations} operations of {max(loop.concurrency)} workers give no rate: "
+            f"at least {LEAST_OPERATIONS_PER_WORKER} for each worker, {least:,}, are needed",
+        )
 
 
 def _replayed(experiment: Experiment, arrivals: ReplayedArrivals, place: Place) -> Contradictions:
@@ -200,6 +228,24 @@ def _replayed(experiment: Experiment, arrivals: ReplayedArrivals, place: Place) 
         )
     elif most > MAXIMUM_REQUESTS_PER_TRIAL:
         yield place, _too_many(most)
+    elif not _arrives_within(arrivals, round(design.warm_up_s * 1e9), round(length_ms * 1e6)):
+        yield (
+            place,
+            f"nothing would arrive within the window, from {design.warm_up_s * 1000:g} to "
+            f"{length_ms:g} ms",
+        )
+
+
+def _arrives_within(arrivals: ReplayedArrivals, opens_ns: int, closes_ns: int) -> bool:
+    """Whether any offset, or any of its repetitions, falls into the window."""
+    period_ns = arrivals.period_ns
+    for offset_ns in arrivals.offsets_ns:
+        rounds = 0
+        if period_ns is not None and offset_ns < opens_ns:
+            rounds = -((offset_ns - opens_ns) // period_ns)
+        if opens_ns <= offset_ns + rounds * (period_ns or 0) < closes_ns:
+            return True
+    return False
 
 
 def _too_many(requests: float) -> str:

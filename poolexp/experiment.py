@@ -69,7 +69,8 @@ class Design(Table):
     repetitions: int = Field(default=3, ge=1, le=1000)
     seed: int = Field(default=1, ge=0, lt=2**63)
     warm_up_s: float = Field(default=2.0, ge=0, le=86_400)
-    measure_s: float = Field(default=12.0, gt=0, le=86_400)
+    measure_s: float = Field(default=12.0, ge=0.05, le=86_400)
+    """At least a few of the kernel's ticks, or the counters at its edges say nothing."""
     drain_s: float = Field(default=30.0, gt=0, le=86_400)
     """How long after the window the last requests are waited for before they are given up."""
     pinning: bool = False

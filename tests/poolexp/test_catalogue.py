@@ -159,6 +159,19 @@ def test_no_mistake_in_one_part_hides_one_between_others(
             "nothing would",
         ),
         (
+            'kind = "uniform", rate_per_s = 100',
+            'kind = "poisson", rate_per_s = 0.5',
+            "workload[1].arrivals.rate_per_s, line 8",
+            "there might be none",
+        ),
+        (
+            'arrivals = { kind = "uniform", rate_per_s = 100 }',
+            "closed_loop = { concurrency = [2, 8], operations = 79 }",
+            "workload[1].closed_loop.operations, line 8",
+            "at least 10 for each worker, 80,",
+        ),
+        ("[pool]", "[design]\nmeasure_s = 0.04\n[pool]", "design.measure_s, line 3", "0.05"),
+        (
             'kind = "uniform"',
             'kind = "poison"',
             "workload[1].arrivals, line 8",

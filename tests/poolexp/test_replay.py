@@ -15,7 +15,7 @@ EXPERIMENT = """\
 name = "replayed"
 [design]
 warm_up_s = 0.01
-measure_s = 0.03
+measure_s = 0.06
 [pool]
 size = 2
 [[workload]]
@@ -67,35 +67,60 @@ def planned(source: str) -> list[int]:
 
 
 def test_the_file_lies_beside_the_experiment_and_is_cut_at_the_window_s_end(tmp_path: Path) -> None:
-    assert planned(write(tmp_path, "0\n10\n10\n40\n")) == [0, 10_000_000, 10_000_000]
+    assert planned(write(tmp_path, "0\n10\n10\n70\n")) == [0, 10_000_000, 10_000_000]
 
 
 def test_equal_offsets_are_a_burst(tmp_path: Path) -> None:
-    found = schedule_for(load_experiment(write(tmp_path, "0\n10\n10\n40\n")), "light", seed=1)
+    found = schedule_for(load_experiment(write(tmp_path, "0\n10\n10\n70\n")), "light", seed=1)
     assert found is not None
     assert (list(found.burst), list(found.position)) == ([0, 1, 1], [0, 0, 1])
 
 
 def test_a_file_that_is_too_short_is_refused_unless_it_is_to_begin_again(tmp_path: Path) -> None:
-    with pytest.raises(ExperimentError, match="ends at 5 ms, before the trial does at 40 ms"):
+    with pytest.raises(ExperimentError, match="ends at 5 ms, before the trial does at 70 ms"):
         load_experiment(write(tmp_path, "0\n5\n"))
     again = EXPERIMENT.replace('txt" }', 'txt", repeat_every_ms = 15 }')
-    expected = [0, 5, 15, 20, 30, 35]
+    expected = [0, 5, 15, 20, 30, 35, 45, 50, 60, 65]
     assert planned(write(tmp_path, "0\n5\n", again)) == [each * 1_000_000 for each in expected]
     sooner = EXPERIMENT.replace('txt" }', 'txt", repeat_every_ms = 5 }')
     with pytest.raises(ExperimentError, match="larger than the last offset, 5 ms"):
         load_experiment(write(tmp_path, "0\n5\n", sooner))
 
 
+@pytest.mark.parametrize("offsets", ["0\n9.999999\n70\n", "0\n70\n", "500\n"])
+def test_a_file_that_sends_nothing_within_the_window_is_refused(
+    tmp_path: Path, offsets: str
+) -> None:
+    with pytest.raises(ExperimentError, match="nothing would arrive within the window, from 10 to"):
+        load_experiment(write(tmp_path, offsets))
+
+
+@pytest.mark.parametrize(
+    ("offsets", "every_ms", "sends"),
+    [("0\n", 70, False), ("0\n", 69.999999, True), ("0\n", 10, True), ("9\n", 61, False)],
+)
+def test_repetitions_count_for_what_is_within_the_window(
+    tmp_path: Path, offsets: str, every_ms: float, sends: bool
+) -> None:
+    again = EXPERIMENT.replace('txt" }', f'txt", repeat_every_ms = {every_ms} }}')
+    if sends:
+        found = schedule_for(load_experiment(write(tmp_path, offsets, again)), "light", seed=1)
+        assert found is not None
+        assert found.measured > 0
+    else:
+        with pytest.raises(ExperimentError, match="nothing would arrive"):
+            load_experiment(write(tmp_path, offsets, again))
+
+
 def test_the_contents_are_part_of_the_experiment_s_digest_but_not_of_its_plan(
     tmp_path: Path,
 ) -> None:
-    first = load_experiment(write(tmp_path, "0\n40\n"))
-    other = load_experiment(write(tmp_path, "0\n41\n"))
+    first = load_experiment(write(tmp_path, "0\n40\n70\n"))
+    other = load_experiment(write(tmp_path, "0\n41\n70\n"))
     assert first.digest != other.digest
     stored: dict[str, Any] = first.model_dump(mode="json")["workload"][0]["arrivals"]
     assert set(stored) == {"kind", "file", "repeat_every_ms", "sha256"}
-    assert make_plan(first, "run").planned_measured == 0
+    assert make_plan(first, "run").planned_measured == 3, "one in each block"
 
 
 def test_a_missing_file_and_keys_that_are_not_for_people_are_said(tmp_path: Path) -> None:
