@@ -20,6 +20,7 @@ from poolexp.variants import Variant
 from reports.claims import claims_of, drift_in_words, ground_rules
 from reports.gating import Gating, gating
 from reports.numbers import show, show_count, show_share
+from reports.standing import failure_words
 from reports.summary import SummaryRow, headline, limits_tag, summary_rows
 from warehouse import queries
 from warehouse.database import Warehouse
@@ -165,6 +166,8 @@ def show_run(console: Console, warehouse: Warehouse, run_id: str) -> None:
     _show_gates(console, found)
     if warning := drift_in_words(queries.drifts(warehouse, run_id)):
         console.print(plain(f"Drift: {warning}."))
+    for words in failure_words(queries.failure_kinds(warehouse, run_id)):
+        console.print(plain(f"Error: {words}"))
     console.print(
         plain(
             f"State: {run['state']}. Validation: {_validity(run['validated'])}. "

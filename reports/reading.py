@@ -33,6 +33,7 @@ class RunReading:
         cells: its scenarios in the order of the page.
         everything: the summary of scenarios as if no block were excluded.
         quantiles: end-to-end quantiles of every usable trial, in ms.
+        failure_kinds: the kinds of errors that requests ended with.
         gates, gate_limits: what the gates found in each accepted trial, and the gates themselves.
         comparisons, drifts: what was concluded when it was judged; empty before.
     """
@@ -52,6 +53,7 @@ class RunReading:
     gate_limits: pl.DataFrame
     comparisons: pl.DataFrame
     drifts: pl.DataFrame
+    failure_kinds: pl.DataFrame
 
     @property
     def gating(self) -> Gating:
@@ -114,6 +116,7 @@ def read_run(warehouse: Warehouse, run_id: str) -> RunReading:
         gate_limits=queries.gate_limits(warehouse),
         comparisons=queries.comparisons(warehouse, run_id),
         drifts=queries.drifts(warehouse, run_id),
+        failure_kinds=queries.failure_kinds(warehouse, run_id),
     )
 
 

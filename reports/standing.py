@@ -137,12 +137,24 @@ def requests(reading: RunReading) -> Standing:
     details = [*_missing_words(missing), *_retry_words(reading.trials)]
     if done < n:
         details.append(f"{n - done:,} requests failed")
+    details += failure_words(reading.failure_kinds)
     return Standing(
         "Requests",
         "good" if whole else "bad",
         f"all {planned:,} done" if whole else f"{done:,} of {planned:,} done",
         tuple(details) or (f"in the windows of {counted(summary.height, 'trial')}",),
     )
+
+
+def failure_words(kinds: pl.DataFrame) -> list[str]:
+    """Each of the most frequent kinds of errors in a few words; warm-up counts as well."""
+    told = [
+        f"{kind}, in {counted(count, 'request')}: {' '.join(message.split()) or 'no message'}"
+        for kind, message, count in kinds.head(MOST_TOLD).iter_rows()
+    ]
+    if kinds.height > MOST_TOLD:
+        told.append(f"and {counted(kinds.height - MOST_TOLD, 'more kind')} of errors")
+    return told
 
 
 def _missing_words(missing: pl.DataFrame) -> Iterable[str]:

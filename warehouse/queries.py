@@ -114,6 +114,14 @@ def noise_floors(warehouse: Warehouse) -> pl.DataFrame:
     return _frame(warehouse, sql)
 
 
+def failure_kinds(warehouse: Warehouse, run_id: str) -> pl.DataFrame:
+    """What kinds of errors a run's accepted trials met: kind, first message, number of requests.
+
+    The most frequent first; timeouts, and what was given up, are outcomes and no errors.
+    """
+    return _frame(warehouse, statement("failure_kinds"), run_id)
+
+
 def run_facts(warehouse: Warehouse, run_id: str) -> dict[str, Any]:
     """What is known of a run besides its trials: the documents `plan`, `facts` and `outcome`.
 

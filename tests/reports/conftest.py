@@ -9,6 +9,8 @@ from page_reader import Page
 from synthetic_runs import Spoiling, write_run
 from written_reports import HOSTILE, Write, Written, experiment
 
+from poolexp.plan import Trial
+from poolexp.records import Document
 from reports.reading import read_run
 from reports.run_report import write_run_report
 from warehouse.database import open_warehouse
@@ -51,7 +53,16 @@ def unlimited(write_report: Write) -> Written:
 @pytest.fixture(scope="session")
 def with_failures(write_report: Write) -> Written:
     """A run in which requests failed: some in one trial, all of them in another."""
-    return write_report(validated=True, spoiling=Spoiling(failures={3: 7, 9: 80, 20: 1}))
+    spoiling = Spoiling(failures={3: 7, 9: 80, 20: 1}, edit_manifest=met_errors)
+    return write_report(validated=True, spoiling=spoiling)
+
+
+def met_errors(trial: Trial, document: Document) -> Document:
+    """The generator tells in the manifest what two of the trials met."""
+    division = {"kind": "DivisionByZeroError", "message": "division\n<b>by zero", "count": 9}
+    codec = {"kind": "ValueError", "message": "", "count": 1}
+    errors = {3: [division], 9: [division, codec]}.get(trial.number, [])
+    return document | {"generator": document["generator"] | {"errors": errors}}
 
 
 @pytest.fixture(scope="session")

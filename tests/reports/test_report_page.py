@@ -262,6 +262,8 @@ def test_failures_and_gaps_are_told_beside_the_answer(
 ) -> None:
     assert "88 requests failed" in with_failures.page.text
     assert "81 of 240 requests failed with 20 connections" in with_failures.page.text
+    assert "DivisionByZeroError, in 18 requests: division <b>by zero" in with_failures.page.text
+    assert "ValueError, in 1 request: no message" in with_failures.page.text
     assert "interrupted" in with_gaps.page.text
     assert "3 trials without a usable attempt: 5 (" in with_gaps.page.text
     assert "more than one attempt in trial 9 (2)" in with_gaps.page.text

@@ -11,9 +11,11 @@ import pytest
 from synthetic_runs import CREATED_AT, RUN_ID, Spoiling, write_run
 
 from poolexp.errors import UsageError
+from poolexp.plan import Trial
+from poolexp.records import Document
 from warehouse import queries
 from warehouse.database import FILE_NAME, Warehouse, open_warehouse
-from warehouse.load import load_plan
+from warehouse.load import load_plan, load_run
 
 
 @pytest.fixture
@@ -98,6 +100,24 @@ def test_scenarios_come_in_the_order_of_the_experiment(warehouse: Warehouse) -> 
         for workload in ("light-uniform", "heavy-uniform", "heavy-burst")
         for size in (5, 20, 100)
     ]
+
+
+def test_kinds_of_errors_are_counted_over_accepted_attempts(tmp_path: Path) -> None:
+    def errors(trial: Trial, document: Document) -> Document:
+        entry = {"kind": "ValueError", "message": f"first of {trial.number}", "count": 2}
+        told = {1: {"errors": [entry]}, 2: {"errors": [entry, entry | {"kind": "OSError"}]}}
+        generator = dict(document["generator"])
+        # As before there were any in a manifest.
+        del generator["errors"]
+        return document | {"generator": generator | told.get(trial.number, {})}
+
+    run = write_run(tmp_path, spoiling=Spoiling(retried=(2,), edit_manifest=errors))
+    with open_warehouse(tmp_path) as opened:
+        load_run(opened, run)
+        assert queries.failure_kinds(opened, RUN_ID).rows() == [
+            ("ValueError", "first of 1", 4),
+            ("OSError", "first of 2", 2),
+        ]
 
 
 def test_facts_of_an_unknown_run(warehouse: Warehouse) -> None:
