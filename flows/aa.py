@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +62,34 @@ def write_aa_experiment(
     return path
 
 
-def show_aa(console: Console, warehouse: Warehouse, run_id: str) -> None:
-    """The noise floors that a run measured, its false verdicts, and its power; nothing else's."""
-    floors = queries.noise_floors_of_run(warehouse, run_id)
-    results = queries.aa_results(warehouse, run_id)
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The noise floors that a run measured, its false verdicts, and its power; nothing else's.
+
+    Attributes:
+        asked: whether the run was to measure them.
+    """
+
+    floors: pl.DataFrame
+    results: pl.DataFrame
+    asked: bool
+
+
+def read_aa(warehouse: Warehouse, run_id: str) -> Noise:
+    """Read what a run says about noise."""
+    experiment = queries.run_facts(warehouse, run_id)["plan"]["experiment"]
+    return Noise(
+        floors=queries.noise_floors_of_run(warehouse, run_id),
+        results=queries.aa_results(warehouse, run_id),
+        asked=bool(experiment.get("aa")),
+    )
+
+
+def show_aa(console: Console, noise: Noise) -> None:
+    """Tell it; nothing where the run was not to measure it."""
+    floors, results = noise.floors, noise.results
     if results.is_empty():
-        if queries.run_facts(warehouse, run_id)["plan"]["experiment"].get("aa"):
+        if noise.asked:
             console.print("No noise was measured: the run is not valid, or has no usable block.")
         return
     console.print()

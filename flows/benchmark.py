@@ -29,15 +29,19 @@ from poolexp.landing import run_directory, write_json
 from poolexp.measuring import Bench, measure
 from poolexp.plan import Plan, Trial, make_plan
 from poolexp.records import LimitsState, Source, outcome_document, plan_document
-from reports.run_report import write_run_report
+from reports.reading import read_run
+from reports.run_report import write_reading
 from warehouse.database import open_warehouse
-from warehouse.load import load_attempt, load_plan
-from warehouse.validate import ValidationReport, validate_run
+from warehouse.landing_queue import LandingQueue
+from warehouse.validate import ValidationReport, validate_in
 
 TRIAL_REMEDY = (
     "If it is the statement: every connection runs it once, with the first request's parameters, "
     "before the warm-up; try it by hand with values that the experiment draws."
 )
+
+LAST_LANDINGS = 60
+"""How often the last landing is tried, about a second each, while somebody holds the warehouse."""
 
 LimitsMode = Literal["auto", "required", "off"]
 
@@ -53,23 +57,28 @@ class Run:
         self.benches = benches
         self.watch = watch
         self.directory = run_directory(home, plan.run_id)
+        self.landings = LandingQueue(home, self.directory)
 
     def record(self, plan: dict[str, Any], facts: dict[str, Any]) -> None:
         """Store the plan and the facts, before anything is measured."""
         self.directory.mkdir(parents=True, mode=0o700)
         write_json(self.directory / "plan.json", plan)
         write_json(self.directory / "run.json", facts)
-        self._load()
+        self.landings.land()
 
     def finish(self, state: str, error: str | None = None) -> None:
         """Store how the run ended."""
         outcome = outcome_document(state, self.watch.seconds, error)
         write_json(self.directory / "outcome.json", outcome)
-        self._load()
+        self.landings.land()
 
-    def _load(self) -> None:
-        with open_warehouse(self.home) as warehouse:
-            load_plan(warehouse, self.directory)
+    async def land_the_rest(self) -> None:
+        """Land what still waits; whoever holds the warehouse has a minute to let go of it."""
+        for _ in range(LAST_LANDINGS - 1):
+            # One after another, so that a signal is heard in between.
+            if await asyncio.to_thread(self.landings.land):
+                return
+        await asyncio.to_thread(self.landings.land_now)
 
 
 @task(name="provision", cache_policy=NO_CACHE)
@@ -96,13 +105,14 @@ async def measure_trial(number: int, scenario: str, run: Run, landing: Awaitable
 
 @task(name="land", task_run_name="land {number:03d}", cache_policy=NO_CACHE)
 async def land_trial(number: int, directory: Path, run: Run) -> None:
-    """Bring one trial directory into the warehouse."""
+    """Bring one trial directory into the warehouse, now or with a later one."""
     await asyncio.to_thread(_land, directory, run)
 
 
 def _land(directory: Path, run: Run) -> None:
-    with run.watch.adding("landing"), open_warehouse(run.home) as warehouse:
-        load_attempt(warehouse, directory)
+    run.landings.add(directory)
+    with run.watch.adding("landing"):
+        run.landings.land()
 
 
 @task(name="validate", cache_policy=NO_CACHE)
@@ -112,8 +122,7 @@ async def validate(run: Run) -> ValidationReport:
 
 
 def _validate(run: Run) -> ValidationReport:
-    with open_warehouse(run.home) as warehouse:
-        return validate_run(warehouse, run.plan.run_id)
+    return validate_in(run.home, run.plan.run_id)
 
 
 @task(name="report", cache_policy=NO_CACHE)
@@ -124,7 +133,8 @@ async def report(run: Run) -> Path:
 
 def _report(run: Run) -> Path:
     with open_warehouse(run.home, read_only=True) as warehouse:
-        return write_run_report(warehouse, run.plan.run_id, run.home / "reports")
+        reading = read_run(warehouse, run.plan.run_id)
+    return write_reading(reading, run.home / "reports")
 
 
 @flow(name="benchmark", flow_run_name="{experiment}", persist_result=False)
@@ -167,6 +177,7 @@ async def _measure_all(run: Run, out: Reporter) -> None:
         raise
     run.watch.lap("trials")
     run.finish("complete")
+    await run.land_the_rest()
 
 
 async def _trials(run: Run, out: Reporter) -> None:

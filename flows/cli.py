@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from flows import comparing, keeping, terminal
-from flows.aa import show_aa, write_aa_experiment
+from flows.aa import read_aa, show_aa, write_aa_experiment
 from flows.benchmark_result import Finished
 from flows.console import make_console
 from flows.frames import OutputFormat, refuse_binary_to_a_terminal, show_frame
@@ -34,6 +34,7 @@ from poolexp.home import new_run_id, prepare_home, refuse_if_busy
 from poolexp.plan import make_plan
 from warehouse.database import open_warehouse
 from warehouse.queries import resolve_run, run_sql
+from warehouse.queries import runs as list_runs
 
 INVALID, MISTAKE, REFUSED, BUSY = 1, 2, 3, 4
 
@@ -135,11 +136,12 @@ def run(
 def _tell(home: Path, finished: Finished) -> bool:
     """Print what a run came to; whether every scenario has a usable trial."""
     with open_warehouse(home, read_only=True) as warehouse:
-        terminal.show_run(make_console(), warehouse, finished.run_id)
-        show_aa(make_console(), warehouse, finished.run_id)
-        unusable = terminal.read_gating(warehouse, finished.run_id).unusable
+        shown = terminal.read_shown_run(warehouse, finished.run_id)
+        noise = read_aa(warehouse, finished.run_id)
+    terminal.show_run(make_console(), shown)
+    show_aa(make_console(), noise)
     terminal.show_end(make_console(), finished)
-    return not unusable
+    return not shown.gating.unusable
 
 
 async def _benchmark(home: Path, **parameters: Any) -> Finished:  # noqa: ANN401 - the flow's
@@ -222,7 +224,8 @@ def experiments(
 def runs(home: HomeOption = Path("var")) -> None:
     """List the runs in the warehouse, the newest first."""
     with open_warehouse(home, read_only=True) as warehouse:
-        terminal.show_runs(make_console(), warehouse)
+        listed = list_runs(warehouse)
+    terminal.show_runs(make_console(), listed)
 
 
 @app.command()
@@ -230,20 +233,20 @@ def show(run: RunArgument = "latest", home: HomeOption = Path("var")) -> None:
     """Show one run's summary in the terminal."""
     with open_warehouse(home, read_only=True) as warehouse:
         run_id = resolve_run(warehouse, run)
-        terminal.show_run(make_console(), warehouse, run_id)
-        show_aa(make_console(), warehouse, run_id)
+        shown = terminal.read_shown_run(warehouse, run_id)
+        noise = read_aa(warehouse, run_id)
+    terminal.show_run(make_console(), shown)
+    show_aa(make_console(), noise)
 
 
 @app.command()
 def validate(run: RunArgument = "latest", home: HomeOption = Path("var")) -> None:
     """Judge again whether a run is complete and consistent."""
-    from warehouse.validate import validate_run
+    from warehouse.validate import validate_in
 
-    # First to read only: a home without runs must not be made by looking for one.
     with open_warehouse(home, read_only=True) as warehouse:
         run_id = resolve_run(warehouse, run)
-    with open_warehouse(home) as warehouse:
-        judged = validate_run(warehouse, run_id)
+    judged = validate_in(home, run_id)
     terminal.show_validation(make_console(), judged)
     raise typer.Exit(0 if judged.success else INVALID)
 
@@ -255,10 +258,12 @@ def report(
     open_report: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
 ) -> None:
     """Write a run's report again and print its path."""
-    from reports.run_report import write_run_report
+    from reports.reading import read_run
+    from reports.run_report import write_reading
 
     with open_warehouse(home, read_only=True) as warehouse:
-        path = write_run_report(warehouse, resolve_run(warehouse, run), home / "reports")
+        reading = read_run(warehouse, resolve_run(warehouse, run))
+    path = write_reading(reading, home / "reports")
     typer.echo(path)
     if open_report:
         typer.launch(path.resolve().as_uri())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,14 +112,14 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def show_runs(console: Console, warehouse: Warehouse) -> None:
+def show_runs(console: Console, runs: pl.DataFrame) -> None:
     """One line a run."""
     table = make_table(
         "",
         ("run", "label", "experiment", "state", "limits", "validation", "trials", "requests"),
         text_columns=6,
     )
-    for row in queries.runs(warehouse).iter_rows(named=True):
+    for row in runs.iter_rows(named=True):
         add(
             table,
             (
@@ -140,14 +140,41 @@ def _validity(validated: bool | None) -> str:
     return {True: "passed", False: "FAILED", None: "not validated"}[validated]
 
 
-def show_run(console: Console, warehouse: Warehouse, run_id: str) -> None:
+@dataclass(frozen=True, slots=True)
+class ShownRun:
+    """What is shown of one run: read at once, so that the warehouse is not held while printing.
+
+    Attributes:
+        run: its row of the view `runs`.
+        everything: the summary of scenarios as if no block were excluded.
+    """
+
+    run: Mapping[str, Any]
+    scenarios: pl.DataFrame
+    everything: pl.DataFrame
+    trials: pl.DataFrame
+    gating: Gating
+
+
+def read_shown_run(warehouse: Warehouse, run_id: str) -> ShownRun:
+    """Read what is shown of one run."""
+    return ShownRun(
+        run=queries.runs(warehouse).row(by_predicate=pl.col("run_id") == run_id, named=True),
+        scenarios=queries.scenario_summary(warehouse, run_id),
+        everything=queries.scenario_summary_all(warehouse, run_id),
+        trials=queries.trial_summary(warehouse, run_id),
+        gating=read_gating(warehouse, run_id),
+    )
+
+
+def show_run(console: Console, shown: ShownRun) -> None:
     """One run: what happened in words, then the compact table."""
-    run = queries.runs(warehouse).row(by_predicate=pl.col("run_id") == run_id, named=True)
-    scenarios = queries.scenario_summary(warehouse, run_id)
-    trials = queries.trial_summary(warehouse, run_id)
+    run, scenarios, trials, found = shown.run, shown.scenarios, shown.trials, shown.gating
     tag = limits_tag(run["limits_state"])
     console.print()
-    console.print(plain(f"{run['experiment']}  {run_id}  {run['label'] or ''}", style="bold"))
+    console.print(
+        plain(f"{run['experiment']}  {run['run_id']}  {run['label'] or ''}", style="bold")
+    )
     console.print(plain(run["question"] or ""))
     console.print()
     comparisons = queries.comparisons(warehouse, run_id)
@@ -158,9 +185,8 @@ def show_run(console: Console, warehouse: Warehouse, run_id: str) -> None:
         console.print(plain(rules))
         console.print()
     console.print(_summary_table(console.width, summary_rows(scenarios), tag))
-    found = read_gating(warehouse, run_id)
     if found.excluded:
-        everything = summary_rows(queries.scenario_summary_all(warehouse, run_id))
+        everything = summary_rows(shown.everything)
         console.print(plain("The same over all trials, those of excluded blocks too:"))
         console.print(_summary_table(console.width, everything, tag))
     _show_gates(console, found)

@@ -26,8 +26,13 @@ def write_run_report(warehouse: Warehouse, run_id: str, directory: Path) -> Path
         OSError: the directory cannot be written, or its disk is full; an older page stays whole.
     """
     require_raw_rows(warehouse, run_id)
-    path = directory / f"{run_id}.html"
-    write_page(path, run_page(read_run(warehouse, run_id)))
+    return write_reading(read_run(warehouse, run_id), directory)
+
+
+def write_reading(reading: RunReading, directory: Path) -> Path:
+    """The same of what has been read, when nothing of the warehouse is needed any more."""
+    path = directory / f"{reading.run['run_id']}.html"
+    write_page(path, run_page(reading))
     return path
 
 

@@ -13,9 +13,10 @@ import traceback
 import uuid
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -23,7 +24,7 @@ import pandas as pd
 from poolexp.errors import UsageError
 from warehouse.aa import measure_noise
 from warehouse.conclusions import draw_conclusions
-from warehouse.database import Warehouse
+from warehouse.database import Warehouse, open_warehouse
 from warehouse.expectations import EXPECTATIONS, Expectation
 from warehouse.migrate import transaction, utc_now
 from warehouse.queries import require_raw_rows
@@ -33,7 +34,7 @@ from warehouse.validation_report import ExpectationResult, ValidationReport
 if TYPE_CHECKING:
     from warehouse.judge import Judge, Outcome
 
-__all__ = ["ExpectationResult", "ValidationReport", "validate_run"]
+__all__ = ["ExpectationResult", "ValidationReport", "validate_in", "validate_run"]
 
 
 def validate_run(
@@ -46,6 +47,32 @@ def validate_run(
     Raises:
         UsageError: there is no such run, or its raw rows were pruned.
     """
+    return conclude(warehouse, judge_run(warehouse, run_id, expectations))
+
+
+def validate_in(home: Path, run_id: str) -> ValidationReport:
+    """The same in the warehouse of a home, which is not held for writing while a run is judged.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    with _quiet(), suppress(Exception):
+        # Takes seconds to import; an error of it is met, and told, when it is to judge.
+        _great_expectations()
+    with open_warehouse(home, read_only=True) as warehouse:
+        report = judge_run(warehouse, run_id)
+    with open_warehouse(home) as warehouse:
+        return conclude(warehouse, report)
+
+
+def judge_run(
+    warehouse: Warehouse, run_id: str, expectations: Sequence[Expectation] = EXPECTATIONS
+) -> ValidationReport:
+    """Judge a run and store nothing.
+
+    Raises:
+        UsageError: there is no such run.
+    """
     _require_run(warehouse, run_id)
     require_raw_rows(warehouse, run_id)
     with _quiet():
@@ -53,13 +80,18 @@ def validate_run(
             results = _judge_all(warehouse, run_id, expectations, _great_expectations())
         except Exception as error:
             results = (_unjudged("validation", "the run can be judged", error),)
+    return ValidationReport(uuid.uuid4().hex, run_id, utc_now(), results)
+
+
+def conclude(warehouse: Warehouse, report: ValidationReport) -> ValidationReport:
+    """Draw the conclusions of a run that was judged, and store them and the judgement."""
     try:
-        if all(result.success for result in results):
-            measure_noise(warehouse, run_id)
-        draw_conclusions(warehouse, run_id)
+        if report.success:
+            measure_noise(warehouse, report.run_id)
+        draw_conclusions(warehouse, report.run_id)
     except Exception as error:
-        results = (*results, _unjudged("conclusions", "conclusions can be drawn", error))
-    report = ValidationReport(uuid.uuid4().hex, run_id, utc_now(), results)
+        failed = _unjudged("conclusions", "conclusions can be drawn", error)
+        report = replace(report, results=(*report.results, failed))
     _store(warehouse, report)
     return report
 
