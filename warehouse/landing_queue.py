@@ -10,7 +10,7 @@ from pathlib import Path
 
 from poolexp.errors import BusyError
 from warehouse.database import open_warehouse
-from warehouse.load import load_attempt, load_plan
+from warehouse.load import load_attempts, load_plan
 
 PATIENCE_S = 1.0
 """How long one landing waits for the warehouse before it is left to the next one, in seconds."""
@@ -63,6 +63,5 @@ class LandingQueue:
     def _land(self, patience_s: float) -> None:
         with open_warehouse(self._home, patience_s=patience_s) as warehouse:
             load_plan(warehouse, self._run_dir)
-            while self._waiting:
-                load_attempt(warehouse, self._waiting[0])
-                self._waiting.pop(0)
+            load_attempts(warehouse, self._waiting)
+        self._waiting.clear()

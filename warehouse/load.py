@@ -1,4 +1,4 @@
-"""Lands trial directories in the warehouse: one directory, one transaction, as often as you like.
+"""Lands trial directories in the warehouse: whole or not at all, as often as you like.
 
 The directories are the truth. What is already there with the same digest is left alone; what has
 changed is replaced.
@@ -7,10 +7,11 @@ changed is replaced.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -43,8 +44,13 @@ _FORGET_ROWS = (
 def load_run(warehouse: Warehouse, run_dir: Path) -> None:
     """Land everything that a run has left so far: its documents and all its attempts."""
     load_plan(warehouse, run_dir)
-    for attempt in attempt_directories(run_dir):
-        load_attempt(warehouse, attempt)
+    directories = attempt_directories(run_dir)
+    try:
+        load_attempts(warehouse, directories)
+    except WarehouseError:
+        # One of them is spoilt: those before it land, and it is named.
+        for directory in directories:
+            load_attempt(warehouse, directory)
 
 
 def load_plan(warehouse: Warehouse, run_dir: Path) -> None:
@@ -96,6 +102,11 @@ class _Attempt:
     directory: Path
     text: str
     manifest: Manifest
+    known: bool = False
+
+    @property
+    def digest(self) -> str:
+        return _sha256(self.text)
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -113,20 +124,36 @@ def load_attempt(warehouse: Warehouse, attempt_dir: Path) -> int:
         WarehouseError: the directory does not hold what its manifest says, its format is newer,
             or its run's plan has not been loaded.
     """
-    attempt = _read_attempt(attempt_dir)
-    digest = _sha256(attempt.text)
-    known = _known_digest(warehouse, _ATTEMPT_DIGEST, *attempt.key)
-    if known == digest:
+    return load_attempts(warehouse, [attempt_dir])
+
+
+def load_attempts(warehouse: Warehouse, attempt_dirs: Sequence[Path]) -> int:
+    """Land several attempts in one transaction, which is quicker than one after another.
+
+    Raises:
+        WarehouseError: as for one; none of them has landed then.
+    """
+    new = [each for each in map(partial(_news, warehouse), attempt_dirs) if each is not None]
+    if not new:
         return 0
+    with transaction(warehouse.connection):
+        prepare_fresh(warehouse.connection)
+        requests = sum(_read_rows(warehouse, attempt) for attempt in new)
+        with _refusing(new[-1].directory):
+            _keep(warehouse, [attempt for attempt in new if attempt.known])
+    return requests
+
+
+def _news(warehouse: Warehouse, attempt_dir: Path) -> _Attempt | None:
+    """An attempt that is not there yet, or otherwise, and is as it was measured."""
+    attempt = _read_attempt(attempt_dir)
+    known = _known_digest(warehouse, _ATTEMPT_DIGEST, *attempt.key)
+    if known == attempt.digest:
+        return None
     _require_planned(warehouse, attempt)
     for name in _FILES:
         _check_seal(attempt, name)
-    with _refusing(attempt_dir), transaction(warehouse.connection):
-        prepare_fresh(warehouse.connection)
-        warehouse.connection.execute(_FRESH_ATTEMPT, list(attempt.key))
-        if known is not None:
-            _forget(warehouse, attempt)
-        return _insert_attempt(warehouse, attempt, digest)
+    return replace(attempt, known=known is not None)
 
 
 def _read_attempt(directory: Path) -> _Attempt:
@@ -148,30 +175,36 @@ def _read_attempt(directory: Path) -> _Attempt:
     return attempt
 
 
-def _forget(warehouse: Warehouse, attempt: _Attempt) -> None:
-    for sql in _FORGET_ROWS:
-        warehouse.connection.execute(sql, list(attempt.key))
-    forget_derived(warehouse.connection)
+def _read_rows(warehouse: Warehouse, attempt: _Attempt) -> int:
+    """Store the manifest, read the rows of both files aside, and return how many requests."""
+    with _refusing(attempt.directory):
+        warehouse.connection.execute(_FRESH_ATTEMPT, list(attempt.key))
+        _run(
+            warehouse,
+            "insert_attempt",
+            **attempt.parameters,
+            digest=attempt.digest,
+            manifest=attempt.text,
+            loaded_at=utc_now(),
+        )
+        landed = {}
+        for name, insert in _FILES.items():
+            file = str(attempt.directory / name)
+            landed[name] = _run(warehouse, insert, **attempt.parameters, file=file)
+            _check_rows(attempt, name, landed[name])
+    return landed["requests.parquet"]
 
 
-def _insert_attempt(warehouse: Warehouse, attempt: _Attempt, digest: str) -> int:
-    _run(
-        warehouse,
-        "insert_attempt",
-        **attempt.parameters,
-        digest=digest,
-        manifest=attempt.text,
-        loaded_at=utc_now(),
-    )
-    landed = {}
-    for name, insert in _FILES.items():
-        file = str(attempt.directory / name)
-        landed[name] = _run(warehouse, insert, **attempt.parameters, file=file)
-        _check_rows(attempt, name, landed[name])
+def _keep(warehouse: Warehouse, replaced: Sequence[_Attempt]) -> None:
+    """Put what was read aside in its place, and derive from it."""
+    for attempt in replaced:
+        for sql in _FORGET_ROWS:
+            warehouse.connection.execute(sql, list(attempt.key))
+    if replaced:
+        forget_derived(warehouse.connection)
     for sql in _KEEP_ROWS:
         warehouse.connection.execute(sql)
     derive_fresh(warehouse.connection)
-    return landed["requests.parquet"]
 
 
 def _require_planned(warehouse: Warehouse, attempt: _Attempt) -> None:
