@@ -20,7 +20,10 @@ DIGEST = hashlib.sha256("\n".join(script.sql for script in DERIVATIONS).encode()
 
 TABLES = ("attempt", "usage", "pool_slice", "send_lag", "measured")
 _OF_RUN = ("fresh_attempts_of_run", "fresh_requests_of_run", "fresh_counters_of_run")
-_FORGET = "DELETE FROM stored.attempt WHERE (run_id, trial, attempt) IN (FROM fresh_attempt)"
+_FORGET = """
+DELETE FROM stored.attempt
+WHERE (run_id, trial, attempt) IN (SELECT run_id, trial, attempt FROM fresh_attempt)
+"""
 _KNOWN = "SELECT digest FROM stored.derivation"
 
 

@@ -27,15 +27,20 @@ from warehouse.statements import statement
 
 Value = str | int | datetime | None
 
-_FILES = {"requests.parquet": "fresh_requests", "counters.parquet": "fresh_counters"}
+_READ = {"requests.parquet": "fresh_requests", "counters.parquet": "fresh_counters"}
+_COUNTS = {
+    "requests.parquet": "SELECT run_id, trial, attempt, count(*) FROM fresh_request GROUP BY ALL",
+    "counters.parquet": "SELECT run_id, trial, attempt, count(*) FROM fresh_counter GROUP BY ALL",
+}
 _KEEP_ROWS = (
     "INSERT INTO raw.request FROM fresh_request",
     "INSERT INTO raw.counter FROM fresh_counter",
 )
 _RUN_DIGEST = "SELECT digest FROM raw.run WHERE run_id = ?"
 _ATTEMPT_DIGEST = "SELECT digest FROM raw.attempt WHERE run_id = ? AND trial = ? AND attempt = ?"
-_FRESH_ATTEMPT = "INSERT INTO fresh_attempt VALUES (?, ?, ?)"
+_FRESH_ATTEMPT = "INSERT INTO fresh_attempt VALUES (?, ?, ?, ?, ?)"
 _FORGET_ROWS = (
+    "DELETE FROM raw.attempt WHERE run_id = ? AND trial = ? AND attempt = ?",
     "DELETE FROM raw.request WHERE run_id = ? AND trial = ? AND attempt = ?",
     "DELETE FROM raw.counter WHERE run_id = ? AND trial = ? AND attempt = ?",
 )
@@ -136,11 +141,13 @@ def load_attempts(warehouse: Warehouse, attempt_dirs: Sequence[Path]) -> int:
     new = [each for each in map(partial(_news, warehouse), attempt_dirs) if each is not None]
     if not new:
         return 0
-    with transaction(warehouse.connection):
+    where = new[0].directory if len(new) == 1 else new[0].directory.parents[1]
+    with _refusing(where), transaction(warehouse.connection):
         prepare_fresh(warehouse.connection)
-        requests = sum(_read_rows(warehouse, attempt) for attempt in new)
-        with _refusing(new[-1].directory):
-            _keep(warehouse, [attempt for attempt in new if attempt.known])
+        requests = _read_rows(warehouse, new)
+        _forget(warehouse, [attempt for attempt in new if attempt.known])
+        _store_manifests(warehouse, new)
+        _keep(warehouse)
     return requests
 
 
@@ -151,7 +158,7 @@ def _news(warehouse: Warehouse, attempt_dir: Path) -> _Attempt | None:
     if known == attempt.digest:
         return None
     _require_planned(warehouse, attempt)
-    for name in _FILES:
+    for name in _READ:
         _check_seal(attempt, name)
     return replace(attempt, known=known is not None)
 
@@ -175,10 +182,23 @@ def _read_attempt(directory: Path) -> _Attempt:
     return attempt
 
 
-def _read_rows(warehouse: Warehouse, attempt: _Attempt) -> int:
-    """Store the manifest, read the rows of both files aside, and return how many requests."""
-    with _refusing(attempt.directory):
-        warehouse.connection.execute(_FRESH_ATTEMPT, list(attempt.key))
+def _read_rows(warehouse: Warehouse, attempts: Sequence[_Attempt]) -> int:
+    """Read the rows of all files aside, check their numbers, and return how many requests."""
+    for attempt in attempts:
+        files = [str(attempt.directory / name) for name in _READ]
+        warehouse.connection.execute(_FRESH_ATTEMPT, [*attempt.key, *files])
+    for name, count in _COUNTS.items():
+        paths = [str(attempt.directory / name) for attempt in attempts]
+        warehouse.connection.execute(statement(_READ[name]), {"files": paths})
+        counted = warehouse.connection.execute(count).fetchall()
+        found = {(run_id, trial, number): rows for run_id, trial, number, rows in counted}
+        for attempt in attempts:
+            _check_rows(attempt, name, found.get(attempt.key, 0))
+    return sum(attempt.manifest.files["requests.parquet"].rows for attempt in attempts)
+
+
+def _store_manifests(warehouse: Warehouse, attempts: Sequence[_Attempt]) -> None:
+    for attempt in attempts:
         _run(
             warehouse,
             "insert_attempt",
@@ -187,21 +207,18 @@ def _read_rows(warehouse: Warehouse, attempt: _Attempt) -> int:
             manifest=attempt.text,
             loaded_at=utc_now(),
         )
-        landed = {}
-        for name, insert in _FILES.items():
-            file = str(attempt.directory / name)
-            landed[name] = _run(warehouse, insert, **attempt.parameters, file=file)
-            _check_rows(attempt, name, landed[name])
-    return landed["requests.parquet"]
 
 
-def _keep(warehouse: Warehouse, replaced: Sequence[_Attempt]) -> None:
-    """Put what was read aside in its place, and derive from it."""
+def _forget(warehouse: Warehouse, replaced: Sequence[_Attempt]) -> None:
     for attempt in replaced:
         for sql in _FORGET_ROWS:
             warehouse.connection.execute(sql, list(attempt.key))
     if replaced:
         forget_derived(warehouse.connection)
+
+
+def _keep(warehouse: Warehouse) -> None:
+    """Put what was read aside in its place, and derive from it."""
     for sql in _KEEP_ROWS:
         warehouse.connection.execute(sql)
     derive_fresh(warehouse.connection)

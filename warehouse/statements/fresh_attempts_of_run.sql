@@ -1,5 +1,5 @@
 -- The attempts of a run whose raw requests are all still there: what was pruned stays as derived.
-INSERT INTO fresh_attempt
+INSERT INTO fresh_attempt BY NAME
 SELECT
     run_id,
     trial,

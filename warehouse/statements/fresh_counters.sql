@@ -1,9 +1,9 @@
--- One attempt's counters, straight from its Parquet file. The word "group" is SQL's own.
+-- The counters of attempts, straight from their Parquet files. The word "group" is SQL's own.
 INSERT INTO fresh_counter BY NAME
 SELECT
-    $run_id AS run_id,
-    $trial AS trial,
-    $attempt AS attempt,
+    run_id,
+    trial,
+    attempt,
     "group" AS control_group,
     moment,
     at_ns,
@@ -16,4 +16,5 @@ SELECT
     memory_shmem_bytes,
     memory_file_bytes,
     pressure_us
-FROM read_parquet($file)
+FROM read_parquet($files, filename := TRUE) AS landed
+INNER JOIN fresh_attempt ON landed.filename = fresh_attempt.counters_file

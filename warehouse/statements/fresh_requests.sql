@@ -1,9 +1,9 @@
--- One attempt's requests, straight from its Parquet file; what is derived reads them here too.
+-- The requests of attempts, straight from their Parquet files; what is derived reads them here too.
 INSERT INTO fresh_request BY NAME
 SELECT
-    $run_id AS run_id,
-    $trial AS trial,
-    $attempt AS attempt,
+    run_id,
+    trial,
+    attempt,
     seq,
     burst,
     burst_position,
@@ -17,4 +17,5 @@ SELECT
     outcome,
     sqlstate,
     backend_pid
-FROM read_parquet($file)
+FROM read_parquet($files, filename := TRUE) AS landed
+INNER JOIN fresh_attempt ON landed.filename = fresh_attempt.requests_file

@@ -1,9 +1,11 @@
--- The raw rows of the attempts that are derived next.
+-- The attempts that land or are derived next, with their files where they land, and their rows.
 CREATE OR REPLACE TEMP TABLE fresh_attempt AS
 SELECT
     run_id,
     trial,
-    attempt
+    attempt,
+    ''::VARCHAR AS requests_file,
+    ''::VARCHAR AS counters_file
 FROM raw.attempt
 LIMIT 0;
 

@@ -1,5 +1,5 @@
 -- One attempt's manifest.
-INSERT OR REPLACE INTO raw.attempt
+INSERT INTO raw.attempt
 SELECT
     $run_id,
     $trial,
