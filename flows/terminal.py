@@ -153,6 +153,8 @@ class ShownRun:
     scenarios: pl.DataFrame
     everything: pl.DataFrame
     trials: pl.DataFrame
+    comparisons: pl.DataFrame
+    drifts: pl.DataFrame
     gating: Gating
 
 
@@ -163,6 +165,8 @@ def read_shown_run(warehouse: Warehouse, run_id: str) -> ShownRun:
         scenarios=queries.scenario_summary(warehouse, run_id),
         everything=queries.scenario_summary_all(warehouse, run_id),
         trials=queries.trial_summary(warehouse, run_id),
+        comparisons=queries.comparisons(warehouse, run_id),
+        drifts=queries.drifts(warehouse, run_id),
         gating=read_gating(warehouse, run_id),
     )
 
@@ -177,8 +181,7 @@ def show_run(console: Console, shown: ShownRun) -> None:
     )
     console.print(plain(run["question"] or ""))
     console.print()
-    comparisons = queries.comparisons(warehouse, run_id)
-    for sentence in headline(scenarios, trials, comparisons, limits_tag=tag):
+    for sentence in headline(scenarios, trials, shown.comparisons, limits_tag=tag):
         console.print(plain(sentence))
         console.print()
     if rules := " ".join(ground_rules(claims_of(comparisons))):
@@ -190,7 +193,7 @@ def show_run(console: Console, shown: ShownRun) -> None:
         console.print(plain("The same over all trials, those of excluded blocks too:"))
         console.print(_summary_table(console.width, everything, tag))
     _show_gates(console, found)
-    if warning := drift_in_words(queries.drifts(warehouse, run_id)):
+    if warning := drift_in_words(shown.drifts):
         console.print(plain(f"Drift: {warning}."))
     for words in failure_words(queries.failure_kinds(warehouse, run_id)):
         console.print(plain(f"Error: {words}"))

@@ -63,9 +63,9 @@ summed AS (
         trial,
         attempt,
         at_ns,
-        sum(due) AS due,
-        sum(waiting) AS waiting,
-        sum(taken) AS taken
+        sum(due)::INTEGER AS due,
+        sum(waiting)::INTEGER AS waiting,
+        sum(taken)::INTEGER AS taken
     FROM (
         SELECT * FROM changes
         UNION ALL BY NAME
