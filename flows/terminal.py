@@ -184,7 +184,7 @@ def show_run(console: Console, shown: ShownRun) -> None:
     for sentence in headline(scenarios, trials, shown.comparisons, limits_tag=tag):
         console.print(plain(sentence))
         console.print()
-    if rules := " ".join(ground_rules(claims_of(comparisons))):
+    if rules := " ".join(ground_rules(claims_of(shown.comparisons))):
         console.print(plain(rules))
         console.print()
     console.print(_summary_table(console.width, summary_rows(scenarios), tag))

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -312,9 +313,45 @@ def test_required_limits_without_control_groups_stop_before_anything_is_made(
     assert not home.exists()
 
 
+READ_IN_A_LOOP = """
+import sys, threading
+from pathlib import Path
+from warehouse.database import FILE_NAME, open_warehouse
+from warehouse.queries import run_sql
+home, over, count = Path(sys.argv[1]), threading.Event(), 0
+threading.Thread(target=lambda: (sys.stdin.read(), over.set())).start()
+while not over.wait(0.3):
+    if (home / FILE_NAME).exists():
+        with open_warehouse(home, read_only=True) as warehouse:
+            run_sql(warehouse, "SELECT count(*), avg(end_to_end_ms) FROM requests")
+        count += 1
+print(count)
+"""
+
+
+@contextmanager
+def reading_in_a_loop(home: Path) -> Iterator[subprocess.CompletedProcess[str]]:
+    """Somebody who asks a question several times a second; what became of that is known after."""
+    ended = subprocess.CompletedProcess[str]([], 1, "", "")
+    with subprocess.Popen(
+        [sys.executable, "-c", READ_IN_A_LOOP, home],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as reader:
+        yield ended
+        ended.stdout, ended.stderr = reader.communicate(timeout=60)
+        ended.returncode = reader.returncode
+
+
 @pytest.mark.long
 def test_pool_lab_quick_is_complete_and_valid(tmp_path: Path, groups_allowed: None) -> None:
-    completed = poolexp("run", "pool-lab-quick", "--home", tmp_path, "--limits", "required")
+    with reading_in_a_loop(tmp_path) as reader:
+        completed = poolexp("run", "pool-lab-quick", "--home", tmp_path, "--limits", "required")
+    # Reading failed never, and did not keep anything from landing.
+    assert reader.returncode == 0, reader.stderr
+    assert int(reader.stdout) > 10
     assert completed.returncode == expected_code(tmp_path), completed.stdout + completed.stderr
     assert sql(tmp_path, "SELECT count(*) AS n FROM requests WHERE outcome = 'done'") == [
         {"n": 5_040}
