@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from poolexp.arrivals import ArrivalSchedule
 from poolexp.catalogue import load_experiment, source_of
+from poolexp.databases.maintenance import Maintenance
 from poolexp.landing import (
     COUNTERS,
     FORMAT,
@@ -39,6 +40,19 @@ from poolexp.records import (
 FIRST = datetime(2024, 1, 1, 3, 15, tzinfo=UTC)
 READINGS = 121
 """A reading of the counters each 100 ms of the window, as the real meter makes."""
+
+QUIET = Maintenance(
+    checkpoints_timed=0,
+    checkpoints_requested=1,
+    checkpoints_done=1,
+    checkpoint_buffers=120,
+    checkpoints_running=0,
+    vacuums=1,
+    analyzes=1,
+    vacuums_running=0,
+    checkpointer_since=1.8e9,
+)
+"""A server that did nothing of its own accord."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +173,8 @@ def _course(trial: Trial) -> Course:
         measured_ns=now_ns,
         limits_before=trial.scenario.limits,
         limits_after=trial.scenario.limits,
-        maintenance_before={"autovacuum_count": 0, "checkpoints": 1},
-        maintenance_after={"autovacuum_count": 0, "checkpoints": 1},
+        maintenance_before=QUIET,
+        maintenance_after=QUIET,
         generator={
             **dict.fromkeys(GENERATOR_FACTS),
             "processes": 1,

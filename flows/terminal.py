@@ -155,6 +155,7 @@ class ShownRun:
     trials: pl.DataFrame
     comparisons: pl.DataFrame
     drifts: pl.DataFrame
+    failure_kinds: pl.DataFrame
     gating: Gating
 
 
@@ -167,6 +168,7 @@ def read_shown_run(warehouse: Warehouse, run_id: str) -> ShownRun:
         trials=queries.trial_summary(warehouse, run_id),
         comparisons=queries.comparisons(warehouse, run_id),
         drifts=queries.drifts(warehouse, run_id),
+        failure_kinds=queries.failure_kinds(warehouse, run_id),
         gating=read_gating(warehouse, run_id),
     )
 
@@ -195,7 +197,7 @@ def show_run(console: Console, shown: ShownRun) -> None:
     _show_gates(console, found)
     if warning := drift_in_words(shown.drifts):
         console.print(plain(f"Drift: {warning}."))
-    for words in failure_words(queries.failure_kinds(warehouse, run_id)):
+    for words in failure_words(shown.failure_kinds):
         console.print(plain(f"Error: {words}"))
     console.print(
         plain(

@@ -91,8 +91,9 @@ def read_run(warehouse: Warehouse, run_id: str) -> RunReading:
     """Everything that a report about one run shows.
 
     Raises:
-        UsageError: there is no such run.
+        UsageError: there is no such run, or its raw rows were pruned.
     """
+    queries.require_raw_rows(warehouse, run_id)
     documents = queries.run_facts(warehouse, run_id)
     run = queries.runs(warehouse).filter(pl.col("run_id") == run_id).row(0, named=True)
     scenario_summary = queries.scenario_summary(warehouse, run_id)

@@ -15,7 +15,6 @@ from reports.reading import RunReading, read_run
 from reports.standing import standings
 from reports.theme import style_variables
 from warehouse.database import Warehouse
-from warehouse.queries import require_raw_rows
 
 
 def write_run_report(warehouse: Warehouse, run_id: str, directory: Path) -> Path:
@@ -25,7 +24,6 @@ def write_run_report(warehouse: Warehouse, run_id: str, directory: Path) -> Path
         UsageError: the run's raw rows were pruned; an older page stays as it is.
         OSError: the directory cannot be written, or its disk is full; an older page stays whole.
     """
-    require_raw_rows(warehouse, run_id)
     return write_reading(read_run(warehouse, run_id), directory)
 
 
