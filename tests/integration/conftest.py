@@ -16,6 +16,15 @@ from poolexp.errors import LimitsError
 
 GROUPS = ("database", "generator", "harness")
 
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run one after the other what measures: only tests that need no server run beside it."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.xdist_group("machine"))
+
 
 @pytest.fixture(scope="session")
 async def server() -> AsyncIterator[Server]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from poolexp import ownership
 from poolexp.cgroups import Counters, CpuLimit, Group, Hierarchy, control_groups, layout
 from poolexp.cgroups import tree as trees
 from poolexp.pinning import confined
@@ -19,7 +20,7 @@ BURN = [sys.executable, "-c", "while True: pass"]
 
 
 def left_over() -> list[Path]:
-    mine = f"{trees.PREFIX}test*"
+    mine = f"{trees.PREFIX}test.{ownership.mark()}"
     return [path for owner in layout().hierarchies() for path in owner.own.glob(mine)]
 
 

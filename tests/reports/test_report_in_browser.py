@@ -172,7 +172,8 @@ def test_charts_have_words_and_tables_can_be_reached_by_keyboard(
             "[data-chart] svg", "all => all.map(svg => svg.closest('[aria-label]').ariaLabel)"
         )
         assert all(len(label) > 40 for label in labels)
-        assert page.locator(".scroll[tabindex='0']").count() == 5
+        wide = page.locator(".scroll").count()
+        assert page.locator(".scroll[tabindex='0']").count() == wide > 4
 
 
 def test_a_tip_names_what_is_under_the_pointer(browser: Browser, complete: Written) -> None:
