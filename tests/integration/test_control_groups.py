@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from poolexp import ownership
 from poolexp.cgroups import Counters, CpuLimit, Group, Hierarchy, control_groups, layout
 from poolexp.cgroups import tree as trees
 from poolexp.pinning import confined
@@ -19,8 +18,9 @@ from poolexp.pinning import confined
 BURN = [sys.executable, "-c", "while True: pass"]
 
 
-def left_over() -> list[Path]:
-    mine = f"{trees.PREFIX}test.{ownership.mark()}"
+def left_over(run: str = "test", pid: int | None = None) -> list[Path]:
+    """Directories of a run that this process made, or another one."""
+    mine = f"{trees.PREFIX}{run}.*-{pid or os.getpid()}-*"
     return [path for owner in layout().hierarchies() for path in owner.own.glob(mine)]
 
 
@@ -264,13 +264,13 @@ def test_what_a_killed_run_left_is_removed_by_the_next(groups: dict[str, Group])
     assert run.stdout is not None
     with run.stdin, run.stdout:
         orphan = int(run.stdout.readline())
-        assert [path for path in left_over() if "test-killed" in path.name]
+        assert left_over("test-killed", run.pid)
         with control_groups("test-next", ["database"]):
             assert Path(f"/proc/{orphan}").exists(), "a run that lives is left alone"
         run.kill()
         run.wait()
-    assert [path for path in left_over() if "test-killed" in path.name]
+    assert left_over("test-killed", run.pid)
     with control_groups("test-next", ["database"]):
-        assert not [path for path in left_over() if "test-killed" in path.name]
-    assert not [path for path in left_over() if "test-next" in path.name]
+        assert not left_over("test-killed", run.pid)
+    assert not left_over("test-next")
     assert groups["database"].processes() == []
