@@ -17,7 +17,7 @@ from poolexp.cgroups import Group
 from poolexp.errors import TrialError
 from poolexp.killing import kill_unreaped
 from poolexp.pinning import confined
-from poolexp.request_log import COLUMNS
+from poolexp.request_log import COLUMNS, INSTANTS, NEVER
 
 Column = npt.NDArray[np.int64]
 
@@ -83,11 +83,14 @@ class GeneratorProcess:
             raise TrialError(f"the generator ended before {event!r}{self._last_words()}")
         return _report(line, event)
 
-    def columns(self) -> dict[str, Column]:
-        """The raw columns that the process has written, by name."""
+    def columns(self, origin_ns: int) -> dict[str, Column]:
+        """The raw columns that the process has written, by name; instants from the origin."""
         self._columns.seek(0)
         values = np.fromfile(self._columns, dtype=np.int64).reshape(len(COLUMNS), -1)
-        return dict(zip(COLUMNS, values, strict=True))
+        columns = dict(zip(COLUMNS, values, strict=True))
+        for name in INSTANTS:
+            columns[name][columns[name] != NEVER] -= origin_ns
+        return columns
 
     async def end(self) -> None:
         """Let the process end by itself if it can, and see to it that it does."""

@@ -101,7 +101,7 @@ async def measure(
         closed = await _hear(crew, "closed", within_s=_MARGIN_S)
         loops = together_loops([report["loop_meter"] for report in closed])
         meters = await meters_document(watched, bench.machine, hiccups, loops)
-        seen = [each.columns() for each in crew]
+        seen = [each.columns(origin_ns) for each in crew]
     course = Course(
         began_ns=began_ns,
         origin_ns=origin_ns,

@@ -47,11 +47,13 @@ def unpacked_sqlstate(packed: int) -> str | None:
 
 
 class RequestLog:
-    """Instants (ns from the origin), outcome and backend of every request.
+    """Instants (ns on the monotonic clock), outcome and backend of every request.
 
-    `scheduled_ns` has a slot for every request: the planned times of an open loop, or empty ones,
-    as many as there may be requests, which a closed loop fills.
+    `scheduled_ns` counts from the origin and has a slot for every request: the planned times of an
+    open loop, or empty ones, as many as there may be requests, which a closed loop fills.
     """
+
+    __slots__ = (*COLUMNS,)
 
     def __init__(self, scheduled_ns: array[int]) -> None:
         slots = len(scheduled_ns)

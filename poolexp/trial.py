@@ -111,7 +111,7 @@ async def send_all(order: dict[str, Any], pool: Pool, log: RequestLog) -> dict[s
     with meter, Pacer(spin_ns=order["spin_ns"]) as pacer:
         sent = await send(order, sender, pacer)
     gc.enable()
-    log.close(time.monotonic_ns() - origin_ns, requests=sent["requests"])
+    log.close(time.monotonic_ns(), requests=sent["requests"])
     return {
         "gc_collections": counter.collections,
         "loop_meter": meter.document(),

@@ -32,6 +32,7 @@ class Sender:
 
     The clock is read next to the driver's calls and nowhere else. A request that fails is a
     result like any other: it keeps the instants it reached, and its connection goes back.
+    `origin_ns` is the origin of the planned times on the monotonic clock.
     """
 
     pool: Pool
@@ -47,20 +48,19 @@ class Sender:
 
         One function on purpose: each coroutine more costs time between two instants.
         """
-        log, origin_ns, interrupted = self.log, self.origin_ns, False
-        log.outcome[seq] = ERROR
-        log.requested_ns[seq] = monotonic_ns() - origin_ns
+        log, interrupted = self.log, False
+        log.requested_ns[seq] = monotonic_ns()
         try:
             connection = await self.pool.acquire(self.acquire_timeout_s, key)
         except _ALL as error:
             self._note(seq, error, ACQUIRE_TIMEOUT)
-            log.ended_ns[seq] = monotonic_ns() - origin_ns
+            log.ended_ns[seq] = monotonic_ns()
             return
-        log.acquired_ns[seq] = monotonic_ns() - origin_ns
+        log.acquired_ns[seq] = monotonic_ns()
         try:
             log.backend_pid[seq] = connection.get_server_pid()
             await connection.fetch(self.sql, *arguments, timeout=self.query_timeout_s)
-            log.received_ns[seq] = monotonic_ns() - origin_ns
+            log.received_ns[seq] = monotonic_ns()
             log.outcome[seq] = DONE
         except _ALL as error:
             # Only after what the server itself said is it sure that nothing more comes from it.
@@ -68,10 +68,10 @@ class Sender:
             self._note(seq, error, QUERY_TIMEOUT)
         try:
             await self.pool.release(connection, interrupted=interrupted)
-            log.released_ns[seq] = monotonic_ns() - origin_ns
+            log.released_ns[seq] = log.ended_ns[seq] = monotonic_ns()
         except _ALL as error:
             self._note(seq, error, ERROR)
-        log.ended_ns[seq] = monotonic_ns() - origin_ns
+            log.ended_ns[seq] = monotonic_ns()
 
     def _note(self, seq: int, error: BaseException, timeout: int) -> None:
         """Write down how a request failed: as `timeout` where its time was up."""

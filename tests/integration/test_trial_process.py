@@ -64,10 +64,11 @@ async def run_trial(
     async with generator_process(None) as generator:
         await generator.tell(**order(server, generator, planned, **changes))
         await generator.hear("opened", within_s=30)
-        await generator.tell(origin_ns=time.monotonic_ns() + SOON_NS)
+        origin_ns = time.monotonic_ns() + SOON_NS
+        await generator.tell(origin_ns=origin_ns)
         await generator.hear("measured", within_s=30)
         facts = await generator.hear("closed", within_s=30)
-        return generator.columns(), facts
+        return generator.columns(origin_ns), facts
 
 
 async def test_every_planned_request_is_recorded_in_order_and_none_is_early(
@@ -233,10 +234,11 @@ async def test_warming_with_arguments_that_fail_is_counted_and_no_failure_of_the
         changes: dict[str, Any] = {"pool": {"selection": selection}, "sql": "SELECT 1 / $1::int"}
         await generator.tell(**order(server, generator, planned, **changes))
         opened = await generator.hear("opened", within_s=30)
-        await generator.tell(origin_ns=time.monotonic_ns() + SOON_NS)
+        origin_ns = time.monotonic_ns() + SOON_NS
+        await generator.tell(origin_ns=origin_ns)
         await generator.hear("measured", within_s=30)
         await generator.hear("closed", within_s=30)
-        columns = generator.columns()
+        columns = generator.columns(origin_ns)
     assert opened["warm_failures"] == 3
     assert list(columns["outcome"]) == [ERROR, *[DONE] * (len(planned) - 1)]
 
