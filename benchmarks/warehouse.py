@@ -26,6 +26,8 @@ from poolexp.landing import attempt_directories
 from warehouse import queries
 from warehouse.database import FILE_NAME, Warehouse, open_warehouse
 from warehouse.load import load_attempts, load_plan, load_run
+from warehouse.runs_compared import compare_runs
+from warehouse.runs_history import experiment_history
 
 REPEATS = 5
 PROBABILITIES = [place / 100 for place in range(1, 100)]
@@ -41,6 +43,14 @@ BARE_INSERTS = {
     FROM read_parquet($3)
     """,
 }
+# Great Expectations takes seconds a run: what it would say of the drawn runs is written instead.
+MARK_VALID = """
+INSERT INTO raw.validation BY NAME
+SELECT
+    'drawn' AS validation_id, run_id, created_at AS validated_at, 1 AS number,
+    'drawn' AS expectation, 'drawn' AS statement, '' AS message, TRUE AS success
+FROM raw.run
+"""
 SERIES = """
 SELECT run_id, created_at, end_to_end_mean_ms
 FROM scenario_summary INNER JOIN runs USING (run_id)
@@ -63,11 +73,21 @@ QUESTIONS: dict[str, tuple[str, Callable[[Warehouse, str], object]]] = {
         "1",
         lambda warehouse, _: warehouse.connection.execute(SERIES, ["heavy-burst-pool-5"]).pl(),
     ),
+    "compare two runs": (
+        "1",
+        lambda warehouse, run_id: compare_runs(warehouse, [oldest_run(warehouse), run_id]),
+    ),
+    "history": ("1", lambda warehouse, _: experiment_history(warehouse, None)),
     "scenario_summary of all runs": (
         "",
         lambda warehouse, _: warehouse.connection.execute("FROM scenario_summary").pl(),
     ),
 }
+
+
+def oldest_run(warehouse: Warehouse) -> str:
+    """The id of the first run."""
+    return str(queries.runs(warehouse)["run_id"][-1])
 
 
 def main(runs: int, home: Path) -> None:
@@ -103,6 +123,8 @@ def _fill(home: Path, runs: int) -> None:
             load_run(warehouse, drawn.directory)
         if (number + 1) % 100 == 0:
             print(f"{number + 1} runs in {time.perf_counter() - began:.0f} s", flush=True)
+    with open_warehouse(home) as warehouse:
+        warehouse.connection.execute(MARK_VALID)
 
 
 @contextmanager
