@@ -25,6 +25,9 @@ from warehouse.migrate import MIGRATIONS
 FILES = {"link", "replace"}
 ALL = {*FILES, "lockf", "fsync", "open", "flock", "unlink", "close", "connect", "execute"}
 SCHEMA = "SELECT max(version) FROM raw.migration"
+STRIDE = {"files": 1, "all": 7}
+"""How many steps further the next kill comes: an upgrade has hundreds of statements."""
+
 VIEWS = ("trial_summary", "gates", "pool_use")
 
 
@@ -75,12 +78,12 @@ def _look(home: Path, result: Path) -> None:
 
 
 def main(fixture: Path, place: Path, kind: str) -> None:
-    """Kill at step 1, 2, 3 and so on, until an upgrade ends without having been hit."""
+    """Kill at one step after another, until an upgrade ends without having been hit."""
     data = gzip.decompress(fixture.read_bytes())
     names = FILES if kind == "files" else ALL
-    step, killed = 0, True
+    step, killed = 1 - STRIDE[kind], True
     while killed:
-        step += 1
+        step += STRIDE[kind]
         home = place / "last"
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir()

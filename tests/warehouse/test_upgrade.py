@@ -171,7 +171,7 @@ def test_killed_between_its_steps_it_is_the_old_or_the_new_and_goes_on(tmp_path:
 
 
 @pytest.mark.long
-def test_killed_at_any_statement_too(tmp_path: Path) -> None:
+def test_killed_at_statements_all_along_too(tmp_path: Path) -> None:
     _check_killed(_killed(tmp_path, "all"), tmp_path)
 
 
