@@ -148,7 +148,6 @@ class Pgbench:
 async def stand(limit: CpuLimit | None) -> AsyncIterator[Stand]:
     """Start a server and make the groups; both are gone afterwards."""
     with control_groups("benchmark", ("database", "generator", "harness")) as groups:
-        groups["generator"].come_first()
         async with embedded_server(group=groups["database"], max_connections=200) as server:
             await load_dataset(server, "pool_lab")
             yield Stand(server, groups, limit)

@@ -146,7 +146,6 @@ def _limited_groups(
             for limit in dict.fromkeys(asked):
                 groups["database"].set_limit(limit)
             groups["database"].set_limit(None)
-            groups["generator"].come_first()
         except LimitsError as error:
             if mode == "required":
                 raise

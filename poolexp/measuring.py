@@ -82,6 +82,7 @@ async def measure(
     began_ns = time.monotonic_ns()
     planned = schedule_for(bench.experiment, trial.scenario.workload, trial.seed)
     _set_limits(bench, trial, lifted=True)
+    _set_precedence(bench, punctual=planned is not None)
     async with AsyncExitStack() as stack:
         crew = await _start(stack, bench, trial, planned)
         hiccups = await stack.enter_async_context(hiccup_meter(bench.groups.get("harness")))
@@ -182,6 +183,15 @@ def _counted(bench: Bench, facts: Row) -> ClosedWindow:
         end_ns=facts["end_ns"],
         stopped_by=facts["stopped_by"],
     )
+
+
+def _set_precedence(bench: Bench, *, punctual: bool) -> None:
+    """Where requests have their times the generator comes first; workers share as others do.
+
+    A generator that always has something to send would else keep whole connections from the CPU.
+    """
+    if "generator" in bench.groups:
+        bench.groups["generator"].come_first(punctual)
 
 
 def _set_limits(bench: Bench, trial: Trial, *, lifted: bool) -> None:

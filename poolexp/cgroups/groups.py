@@ -91,8 +91,8 @@ class Group:
         except OSError as error:
             raise trees.refusal(error, self._directories["cpu"].version) from error
 
-    def come_first(self) -> None:
-        """Let the processes of this group come first where the run's groups compete for a CPU.
+    def come_first(self, wanted: bool = True) -> None:
+        """Let this group come first where the groups of a run compete for a CPU, or not.
 
         The kernel wakes the receiver of a local message on the sender's CPU, where it takes over at
         once if both have the same weight. A generator that has just sent would so stand still for
@@ -101,7 +101,7 @@ class Group:
         directory = self._directories["cpu"]
         name, ordinary = ("cpu.weight", 100) if directory.version == 2 else ("cpu.shares", 1024)
         try:
-            trees.write(directory.path / name, str(ordinary * _PRECEDENCE))
+            trees.write(directory.path / name, str(ordinary * (_PRECEDENCE if wanted else 1)))
         except OSError as error:
             raise trees.refusal(error, directory.version) from error
 
