@@ -82,7 +82,7 @@ def _primary(measured: Measured, values: Values, pairs: Sequence[Pair]) -> Itera
             delta=measured.delta,
             floor=measured.floors.find(pair, measured.primary, len(found.logs)),
             more_is_better=measured.primary == RATE,
-            barred=_why_not(pair, found, barred),
+            barred=_why_not(pair, found, barred, tells=values.tell(pair, measured.primary)),
         )
         for pair, found in zip(pairs, blocks, strict=True)
     ]
@@ -91,11 +91,13 @@ def _primary(measured: Measured, values: Values, pairs: Sequence[Pair]) -> Itera
         yield _with_verdict(row, contrast, judged)
 
 
-def _why_not(pair: Pair, found: Blocks, barred: Mapping[str, str]) -> str | None:
+def _why_not(pair: Pair, found: Blocks, barred: Mapping[str, str], *, tells: bool) -> str | None:
     scenarios = (pair.condition.scenario, pair.baseline.scenario)
     reasons = [barred[scenario] for scenario in scenarios if scenario in barred]
     if not reasons and not found.logs:
         reasons = ["no block has a number for both that a ratio can be made of"]
+    elif not reasons and not tells:
+        reasons = ["too few independent requests lie beyond that percentile"]
     return "; ".join(reasons) or None
 
 

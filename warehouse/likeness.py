@@ -141,6 +141,17 @@ def _of_server(facts: Document) -> Iterator[Fact]:
     yield from _named(server, _SERVER)
     for name, value in _table(server, "settings").items():
         yield f"setting {name}", value, True
+    for variant in facts.get("variants") or ():
+        yield from _of_variant(variant)
+
+
+def _of_variant(variant: Document) -> Iterator[Fact]:
+    """What stands behind a variant: an upgrade in the same place does not show in its name."""
+    name, server = variant.get("name"), _table(variant, "database")
+    for fact, value, matters in _named(server, _SERVER):
+        yield f"variant {name}: {fact}", value, matters
+    for setting, value in _table(server, "settings").items():
+        yield f"variant {name}: setting {setting}", value, True
 
 
 def _of_load(facts: Document) -> Iterator[Fact]:

@@ -137,6 +137,10 @@ class Values:
         units = min((row["n"] for row in rows), default=0) // self._together[condition.workload]
         return statistic == "mean" or units * PERCENTILES[statistic] >= FEWEST_BEYOND - 1e-9
 
+    def tell(self, pair: Pair, metric: str) -> bool:
+        """Whether both scenarios of a pair can tell a metric."""
+        return self.can_tell(pair.condition, metric) and self.can_tell(pair.baseline, metric)
+
 
 def _value(row: Row, metric: str) -> float | None:
     value: float | None = row[metric]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from warehouse.database import FILE_NAME, Warehouse, open_unchanged, open_wareho
 from warehouse.documents import PlanDocument, parse, read_text
 from warehouse.kept import KEPT, bring_kept, bring_run, read_kept
 from warehouse.load import load_attempt, load_plan
-from warehouse.migrate import transaction
+from warehouse.migrate import is_current, transaction
 from warehouse.validate import validate_run
 
 BUILDING = "rebuilding"
@@ -116,6 +116,10 @@ def _old_file(home: Path, report: Rebuilt) -> Iterator[duckdb.DuckDBPyConnection
                 old = stack.enter_context(open_unchanged(home))
             except WarehouseError as error:
                 report.unread.append(error.message)
+        if old is not None:
+            # Raises for a newer schema; what cannot be read is told where it is carried over.
+            with suppress(duckdb.Error):
+                is_current(old)
         yield old
 
 

@@ -95,6 +95,17 @@ def test_a_scenario_that_broke_its_trial_off_gets_no_verdict() -> None:
     assert run(rows, "end_to_end_mean_ms").verdict == "no relevant difference"
 
 
+def test_a_percentile_beyond_which_too_few_requests_lie_gets_no_verdict() -> None:
+    metric = "end_to_end_p90_ms"
+    rows = [trial(5, block, {metric: 1.0}) | {"n": 30} for block in range(8)]
+    rows += [trial(20, block, {metric: 2.0}) | {"n": 30} for block in range(8)]
+    few = run(rows, metric)
+    assert few.ratio == pytest.approx(2)
+    assert few.verdict is None
+    assert few.reason == "too few independent requests lie beyond that percentile"
+    assert run([row | {"n": 40} for row in rows], metric).verdict == "worse"
+
+
 def test_both_reasons_are_told() -> None:
     rows = [trial(size, block, {}) for size in (5, 20) for block in range(8)]
     found = run(rows, "end_to_end_mean_ms", ("loop-pool-5", "loop-pool-20"))

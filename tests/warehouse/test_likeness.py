@@ -52,6 +52,15 @@ def put(*path: Any, value: Any) -> Callable[[Documents], None]:
 
 
 CHANGES = [
+    (
+        "variant newer: server: version",
+        put(
+            "facts",
+            "variants",
+            value=[{"name": "newer", "database": {"version": "19.0", "settings": {}}}],
+        ),
+        True,
+    ),
     ("host", put("facts", "host", "host_key", value="other"), True),
     ("CPU model", put("facts", "host", "cpu_model", value="other"), True),
     ("CPUs", put("facts", "host", "cpu_count", value=4), True),

@@ -77,6 +77,15 @@ def test_a_damaged_file_is_kept_and_its_judgements_are_made_again(
     assert_same_rows(kept_home, home, without=JUDGED_AGAIN)
 
 
+def test_a_newer_warehouse_is_not_replaced(home: Path) -> None:
+    with duckdb.connect(home / FILE_NAME) as connection:
+        connection.execute("INSERT INTO raw.migration VALUES (99, 'later', now())")
+    before = (home / FILE_NAME).read_bytes()
+    with pytest.raises(WarehouseError, match="schema 99"):
+        rebuild(home)
+    assert (home / FILE_NAME).read_bytes() == before
+
+
 @pytest.mark.long
 def test_damage_where_the_judgements_lie_is_told(home: Path) -> None:
     path = home / FILE_NAME
