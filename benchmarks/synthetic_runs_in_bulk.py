@@ -41,17 +41,7 @@ FIRST = datetime(2024, 1, 1, 3, 15, tzinfo=UTC)
 READINGS = 121
 """A reading of the counters each 100 ms of the window, as the real meter makes."""
 
-QUIET = Maintenance(
-    checkpoints_timed=0,
-    checkpoints_requested=1,
-    checkpoints_done=1,
-    checkpoint_buffers=120,
-    checkpoints_running=0,
-    vacuums=1,
-    analyzes=1,
-    vacuums_running=0,
-    checkpointer_since=1.8e9,
-)
+QUIET = Maintenance(**dict.fromkeys(Maintenance.__dataclass_fields__, 0))
 """A server that did nothing of its own accord."""
 
 

@@ -82,7 +82,7 @@ def damaged(path: Path, what: str) -> WarehouseError:
     """The error for a warehouse that cannot be read any more."""
     return WarehouseError(
         f"the warehouse {path} is damaged: {what}",
-        f"Nothing that was measured is lost: {path.parent / 'runs'} holds it all. "
+        f"What was measured lies in {path.parent / 'runs'}, but for what you deleted there. "
         f"`poolexp rebuild --home {path.parent}` makes the warehouse again from there, and keeps "
         "the damaged file.",
     )
